@@ -14,7 +14,7 @@ from replifed.algorithms.registry import class_of, method_class
 from replifed.claims.pairs import used_until
 from replifed.engine.simulate import History, simulate
 from replifed.errors import ReplifedError
-from replifed.figures.style import SEQUENCE
+from replifed.figures.lines import SEQUENCE
 from replifed.network.participation import MANY, FixedSize
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams

@@ -2,7 +2,7 @@
 
 Every random number of a run comes from a counter-based generator that is keyed by a sha256 hash of
 (seed, replicate, round, purpose). Methods compared in one figure thus see the same data, cohorts
-and minibatches; adding a method or a replicate changes nobody else's numbers; and a run can be
+and minibatches; adding a method or a replicate changes no other numbers; and a run can be
 resumed from any round.
 """
 
@@ -24,8 +24,8 @@ def generator(seed: int, replicate: int, round_: int | None, purpose: str) -> np
     ----------
     seed : the experiment's seed.
     replicate : the name (not the position) of the Monte-Carlo replicate.
-    round_ : the communication round, None for what is drawn once a run.
-    purpose : what the numbers are for: "data", "batch", "cohort", ...
+    round_ : the communication round, None for numbers drawn once per run.
+    purpose : use of the numbers: "data", "batch", "cohort", ...
     """
     return np.random.Generator(np.random.Philox(key=_key(seed, replicate, round_, purpose)))
 
@@ -36,9 +36,9 @@ def _key(seed: int, replicate: int, round_: int | None, purpose: str) -> NDArray
 
 
 class _Rekeyed(threading.local):
-    """One generator that is set to the beginning of one stream after the other.
+    """Generator that is set to the beginning of one stream after the other.
 
-    Six times as fast as making a generator for each, which matters where a round draws for 100 replicates.
+    Six times as fast as a generator for each, which matters if a round draws for 100 replicates.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class _Rekeyed(threading.local):
         self._generator = np.random.Generator(self._bits)
 
     def __call__(self, key: NDArray) -> np.random.Generator:
-        """The generator of `key`, valid until the next call."""
+        """Return the generator of `key`, valid until the next call."""
         self._fresh["state"]["key"] = key
         self._bits.state = self._fresh
         return self._generator
@@ -63,8 +63,8 @@ class Streams:
     Parameters
     ----------
     seed : the experiment's seed.
-    replicates : name of each of the R runs' replicate. Runs with the same name (the points of a step-size
-        grid, say) share every random number.
+    replicates : name of the replicate of each of the R runs. Runs of one name, such as the points of a grid
+        of steps, share every random number.
     round_ : the communication round, None before the first.
     """
 
@@ -82,16 +82,16 @@ class Streams:
     def draw(self, purpose: str, sample: Callable[[np.random.Generator], NDArray]) -> NDArray:
         """Stack `sample(generator)` over the runs, calling it once per distinct replicate.
 
-        The generator is good for that one call: `sample` must neither keep it nor draw from streams itself.
+        The generator is valid in that call alone: `sample` must neither store it nor draw from streams.
 
         Returns
         -------
         array, shape (R, ...); (1, ...) if all runs share their numbers
         """
-        drawn: dict[int, NDArray] = {}
+        samples: dict[int, NDArray] = {}
         for replicate in self.replicates:
-            if replicate not in drawn:
-                drawn[replicate] = sample(_rekeyed(_key(self.seed, replicate, self.round_, purpose)))
-        if len(drawn) == 1:
-            return next(iter(drawn.values()))[None]
-        return np.stack([drawn[replicate] for replicate in self.replicates])
+            if replicate not in samples:
+                samples[replicate] = sample(_rekeyed(_key(self.seed, replicate, self.round_, purpose)))
+        if len(samples) == 1:
+            return next(iter(samples.values()))[None]
+        return np.stack([samples[replicate] for replicate in self.replicates])

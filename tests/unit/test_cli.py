@@ -24,7 +24,7 @@ from replifed.errors import DataError
 from replifed.papers import jobs
 from replifed.papers.fedmm.figures import TABLES
 from replifed.papers.inputs import Inputs
-from replifed.settings import cuts
+from replifed.settings import subsets
 from replifed.store import FORMAT
 from replifed.store.provenance import config_hash
 
@@ -372,7 +372,7 @@ def test_artefacts_made_together_are_the_single_ones(tmp_path, monkeypatch):
     words += ["--settings", json.dumps(config.settings_for("artefact", checked, "remark1"))]
     files = {suffix: tmp_path / f"single.{suffix}" for suffix in ("csv", "md", "tex")}
     assert cli.main([*words, *(f"--{suffix}={file}" for suffix, file in files.items())]) == 0
-    shared = cuts.artefacts_settings(section)
+    shared = subsets.artefacts_settings(section)
     monkeypatch.setitem(TABLES, "again", TABLES["remark1"])
     words = ["artefacts", "fedmm", "--scale", "tiny", "--settings", json.dumps(shared)]
     made = [f"{name}.{suffix}" for name in section["only"] for suffix in files]

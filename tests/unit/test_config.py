@@ -13,7 +13,7 @@ import yaml
 from replifed import cli, parts
 from replifed import settings as config
 from replifed.errors import ConfigError
-from replifed.settings import cuts, reading
+from replifed.settings import needs, reading, subsets
 
 ROOT = Path(__file__).parents[2]
 
@@ -483,10 +483,10 @@ def test_each_step_gets_only_what_it_uses(whole):
 @pytest.mark.parametrize("paper", ["fedht", "fedgradmp"])
 def test_settings_of_all_artefacts_hold_those_of_each(whole, paper):
     section = {**whole[paper], "only": list(whole[paper]["artefacts"])[2:]}
-    shared = cuts.artefacts_settings(section)
+    shared = subsets.artefacts_settings(section)
     assert set(shared) == set(section["only"])
     for name, own in shared.items():
-        assert own.pop("inputs") == cuts.artefact_keys(section["artefacts"][name])
+        assert own.pop("inputs") == needs.artefact_keys(section["artefacts"][name])
         assert own == config.settings_for("artefact", section, name)
 
 
@@ -522,8 +522,8 @@ def test_only_restricts_artefacts_claims_and_data_sets(whole):
     cut["papers"] = ["fedht"]
     cut["fedht"]["only"] = ["fig5", "rates"]
     assert list(config.artefacts(cut["fedht"])) == ["fig5", "rates"]
-    assert cuts.used_datasets(cut) == ["rcv1_binary"]
-    assert cuts.claim_keys(cut["fedht"]) == [
+    assert needs.used_datasets(cut) == ["rcv1_binary"]
+    assert needs.claim_keys(cut["fedht"]) == [
         "partition:rcv1",
         "run:planted/fedht",
         "run:planted/fediterht",
@@ -537,7 +537,7 @@ def test_keys_of_an_artefact_come_in_the_order_of_the_configuration():
         "tuned": {"a": ["x"]},
         "partitions": ["c"],
     }
-    assert cuts.artefact_keys(artefact) == [
+    assert needs.artefact_keys(artefact) == [
         "run:b/y",
         "run:b/x",
         "run:a/x",
@@ -545,4 +545,4 @@ def test_keys_of_an_artefact_come_in_the_order_of_the_configuration():
         "partition:c",
         "data:c",
     ]
-    assert cuts.used_experiments(artefact) == ["b", "a", "c"]
+    assert needs.used_experiments(artefact) == ["b", "a", "c"]

@@ -39,7 +39,7 @@ from replifed.papers.fedmm.settings import ExpectationMaximisation
 from replifed.papers.inputs import Inputs
 from replifed.randomness import Streams
 from replifed.report.artefacts import words_of
-from replifed.settings.cuts import artefact_keys
+from replifed.settings.needs import artefact_keys
 from replifed.store.tuned import read_tuned
 
 ROOT = Path(__file__).parents[2]

@@ -186,7 +186,7 @@ def descend(solver, g, w, low, high, ridge=0.0, step=None, steps=3):
 def box_fedplt(data, solver, state, active, t):
     low, high = moduli(data)
     rho = best_rho(low, high)
-    x, z, y, _ = (field[0].copy() for field in state)
+    x, z, y = (field[0].copy() for field in state)
     for i in active:
         v = 2 * y - z[i]
 
@@ -195,7 +195,7 @@ def box_fedplt(data, solver, state, active, t):
 
         x[i] = descend(solver, g, x[i], low, high, 1 / rho)
         z[i] = z[i] + 2 * (x[i] - y)
-    return x, z, z.mean(axis=0), z.mean(axis=0)
+    return x, z, z.mean(axis=0)
 
 
 def box_fedpd(data, solver, state, active, t):
@@ -389,14 +389,13 @@ def test_one_client_alone_descends(name):
 @pytest.mark.parametrize("cohort", [None, FixedSize(2)])
 def test_composite_problems_are_solved(penalty, cohort):
     data = problem()
-    state = simulate(
-        FedPLT(rho=0.3, solver=Gradient(steps=4), penalty=penalty), data, Streams(1, (1,)), 400, cohort=cohort
-    ).state
+    method = FedPLT(rho=0.3, solver=Gradient(steps=4), penalty=penalty)
+    state = simulate(method, data, Streams(1, (1,)), 400, cohort=cohort).state
     # Proximal gradient on the sum of the losses, from elsewhere.
     x, step = np.ones((1, D)), 1 / data.smoothness().sum()
     for _ in range(800):
         x = penalty.prox(x - step * N * data.gradient(x), step)
-    np.testing.assert_allclose(state.y, x, atol=1e-10)
+    np.testing.assert_allclose(method.observe(state)["server"], x, atol=1e-10)
     if isinstance(penalty, L1):
         assert (x == 0).any()
 
@@ -603,7 +602,7 @@ def test_a_round_near_the_minimiser_is_its_matrix(steps):
     algorithm = FedPLT(rho=rho, solver=Gradient(steps=steps) if steps else Exact())
     away = 1e-6 * np.random.default_rng(0).normal(size=(2, 1, N, D))
     state = algorithm.init(data, Streams(0, (0,)))._replace(x=x + away[0], z=z + away[1])
-    state = state._replace(y=state.z.mean(axis=1))
+    state = state._replace(mean=state.z.mean(axis=1))
     after = algorithm.round(state, data, Round(0, None, None, Streams(0, (0,))))[0]
     moved = np.concatenate([(after.x - x).ravel(), (after.z - z).ravel()])
     np.testing.assert_allclose(moved, matrix @ away.ravel(), atol=1e-10)

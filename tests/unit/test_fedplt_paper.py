@@ -13,6 +13,7 @@ from replifed import settings as config
 from replifed.claims.claim import NotMeasurableError
 from replifed.claims.errata import measure
 from replifed.claims.verdicts import judge
+from replifed.engine.plans import in_one_table
 from replifed.engine.search import Grid
 from replifed.engine.trials import Spent
 from replifed.papers import jobs
@@ -29,7 +30,7 @@ from replifed.papers.fedplt.trials import Trial, rate, regression
 from replifed.papers.inputs import Inputs
 from replifed.privacy.renyi import composed_gaussian, proposition4
 from replifed.randomness import Streams
-from replifed.settings.cuts import artefact_keys
+from replifed.settings.needs import artefact_keys
 from replifed.store.tuned import read_tuned
 
 SHAPE = {"replicates": [1, 2], "agents": 4, "samples": 6, "features": 3, "rounds": 10}
@@ -328,7 +329,7 @@ def test_cells_that_are_all_low_are_found_though_each_is_close():
 
 
 def test_what_is_computed_in_a_round_is_counted_in_the_code(monkeypatch):
-    footprint = {name: pd.concat(footprint_of(name, 1)).iloc[0] for name in STORED}
+    footprint = {name: in_one_table(footprint_of(name, 1)).iloc[0] for name in STORED}
     counts = {name: (one["fewest"], one["most"]) for name, one in footprint.items()}
     assert counts.pop("tamuna")[0] < footprint["tamuna"]["most"]
     # FedLin's gradients at the server's model, and 5GCS's at the last one, come on top of 3 local steps.
@@ -341,7 +342,7 @@ def test_what_is_computed_in_a_round_is_counted_in_the_code(monkeypatch):
     }
     # A method that says that its number is random, and always takes the same, is found out.
     monkeypatch.setattr(Streams, "draw", lambda streams, *_: np.full((len(streams), 1), 3))
-    constant = pd.concat(footprint_of("tamuna", 1))
+    constant = in_one_table(footprint_of("tamuna", 1))
     assert not measures.random_epochs(constant, True).values[0]
 
 

@@ -321,7 +321,7 @@ def test_sharing_out_bits_ends_on_any_eigenvalues_and_leaves_the_others_alone(al
 @pytest.mark.parametrize("budget", [-1, np.nan])
 def test_a_budget_that_cannot_be_shared_out_is_refused(budget):
     with pytest.raises(
-        ReplifedError, match=f"^a budget of {budget} bits cannot be shared out: must be 0 or more"
+        ReplifedError, match=f"^a budget of {budget} bits cannot be allocated: must be 0 or more"
     ):
         to_integers(np.zeros(4), np.array(3), np.zeros(4, dtype=int), np.array(budget), B_MAX)
 

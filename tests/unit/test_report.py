@@ -21,9 +21,10 @@ from replifed.errors import DataError
 from replifed.figures.style import canvas, save
 from replifed.report import curves, gallery
 from replifed.report.artefacts import in_order
-from replifed.report.page import _deviations, _numbers, _range, build
+from replifed.report.page import _deviations, _numbers, build
 from replifed.report.run import facts
-from replifed.settings.cuts import artefacts
+from replifed.report.section import _range
+from replifed.settings.needs import artefacts
 
 CONFIG = {
     "papers": ["fedht"],

@@ -1,6 +1,8 @@
 """The order of packages that import-linter checks is the map in CONTRIBUTING.md."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -35,3 +37,21 @@ def test_the_map_is_the_contract():
 def test_the_map_has_every_package():
     there = {path.stem for path in (ROOT / "src/replifed").iterdir() if not path.name.startswith("__pyc")}
     assert set().union(*map_of_source()) == there - {"__init__", "templates"}
+
+
+def test_a_job_imports_late_what_only_its_output_needs():
+    """Tables, pictures and compiled code take as long to import as all else that a job starts with."""
+    modules = "pandas", "pyarrow", "matplotlib", "numba", "scipy.linalg", "sklearn"
+    program = f"""
+import sys
+import replifed.papers.jobs
+from importlib import import_module
+from replifed.parts import paper_names, part
+for paper in paper_names():
+    import_module(part(paper, "experiments"))
+    print(paper, *set({modules}) & set(sys.modules))
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    papers = [line.split() for line in told.stdout.splitlines()]
+    assert len(papers) > 5
+    assert [line for line in papers if len(line) > 1] == []

@@ -16,7 +16,7 @@ from replifed.claims.statements import Statements
 from replifed.claims.tolerances import differences, measures_changed, record, record_measures
 from replifed.errors import ConfigError, DataError
 from replifed.papers.jobs import every_claim
-from replifed.settings import cuts, load
+from replifed.settings import load, needs
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 VALUE = Claim(
@@ -40,7 +40,7 @@ def configured():
 @pytest.mark.parametrize("paper", ["fedht", "fedmm", "fedgradmp", "fedplt", "qshed", "fedac", "cross"])
 def test_claims_read_what_is_configured(paper):
     """A claim on a misspelled experiment or method would stay unchecked for ever."""
-    keys = set(cuts.claim_keys(configured()[paper]))
+    keys = set(needs.claim_keys(configured()[paper]))
     claims = import_module(f"replifed.papers.{paper}.claims").CLAIMS
     unknown = {claim.id: set(claim.needs) - keys for claim in claims}
     assert not {name: missing for name, missing in unknown.items() if missing}

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from replifed.settings import cuts
+from replifed.settings import needs
 from replifed.store import provenance
 from replifed.workflow import Plan
 
@@ -79,7 +79,7 @@ def _job(message: str, makes: Iterable[str], inputs: Mapping[str, Any], settings
 
 def _jobs(plan: Plan) -> Iterator[Job]:
     """All jobs that files could be made by."""
-    for dataset in cuts.used_datasets(plan.config):
+    for dataset in needs.used_datasets(plan.config):
         record = plan.in_data(f"raw/{dataset}.json")
         yield _job(f"{dataset}: fetch", [record], {"source": plan.source("replifed.data.fetch")})
         parsed = {"record": record, "source": plan.source("replifed.data.parse")}
@@ -87,7 +87,7 @@ def _jobs(plan: Plan) -> Iterator[Job]:
     for paper in plan.papers:
         for experiment in plan.config[paper]["experiments"]:
             yield from _of_experiment(plan, paper, experiment)
-        for name, entry in cuts.artefacts(plan.config[paper]).items():
+        for name, entry in needs.artefacts(plan.config[paper]).items():
             word = "draw" if entry["kind"] == "figure" else "write"
             made, inputs = plan.files_of_artefact(paper, name), plan.artefact_inputs(paper, name)
             yield _job(f"{paper}: {word} {name}", made, inputs, plan.artefact_settings(paper, name))

@@ -13,7 +13,7 @@ from copies import ROOT, Result, copy_repository, surroundings
 from planned import plan_of, planned
 from replifed import settings as config
 from replifed.cli import listing
-from replifed.settings.cuts import groups
+from replifed.settings.needs import groups
 from replifed.workflow import Grouping
 
 LISTED = "(`replifed list` prints all)"

@@ -15,7 +15,7 @@ import yaml
 from copies import ROOT, Copy, copy_repository
 from planned import plan_of, planned, rerun
 from replifed import settings as config
-from replifed.settings.cuts import groups
+from replifed.settings.needs import groups
 from replifed.settings.reading import deep_merge
 
 METHODS = ("fedht", "fediterht", "distributed_iht", "fedavg")

@@ -1,5 +1,6 @@
 # Figures and tables differ in their files.
 for kind, suffixes in SUFFIXES.items():
+    verb = {"figure": "draw", "table": "write"}[kind]
 
     rule:
         name:
@@ -28,7 +29,7 @@ for kind, suffixes in SUFFIXES.items():
             files=keyed_inputs,
             written=lambda wildcards, output: flags(dict(output.items())),
         message:
-            f"{{wildcards.paper}}: {'draw' if kind == 'figure' else 'write'} {{wildcards.artefact}}"
+            f"{{wildcards.paper}}: {verb} {{wildcards.artefact}}"
         shell:
             "python -m replifed artefact {wildcards.paper} {wildcards.artefact}"
             " --settings {params.settings:q} --scale {params.scale} {params.files} {params.written} > {log:q} 2>&1"

@@ -37,7 +37,7 @@ from replifed.algorithms.registry import METHODS, registered
 from replifed.data import fetch
 from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError
-from replifed.settings import cuts, reading
+from replifed.settings import needs, reading
 from replifed.progress import ONE_LINE
 from replifed.store.provenance import source_stamp
 from replifed.workflow import (
@@ -154,7 +154,7 @@ def print_jobs_ahead():
     """Print the number of jobs, and the time that was recorded for them."""
     jobs = list(workflow.dag.needrun_jobs(exclude_finished=False))
     known, seconds = costs.read(config["scale"]), {}
-    artefacts = {name: len(cuts.artefacts(config[name])) for name in plan.sections}
+    artefacts = {name: len(needs.artefacts(config[name])) for name in plan.sections}
     for job in jobs:
         if job.benchmark:
             name = os.path.relpath(job.benchmark, plan.in_results("benchmarks"))

@@ -1,4 +1,4 @@
-"""What FedMid and FedDualAvg share: a 1-norm, and steps of clients and server (Yuan et al. 2021)."""
+"""Common settings of FedMid and FedDualAvg: a 1-norm, steps of clients and server (Yuan et al. 2021)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Composite(Method):
 
     Parameters
     ----------
-    step : eta_c, the clients' step size, one or one a run (R,).
-    weight : lambda, one or one a run (R,).
+    step : eta_c, the clients' step size, a number or one per run, (R,).
+    weight : lambda, a number or one per run, (R,).
     local_steps : K.
     batch : minibatch size; None takes all of a client's samples.
     server_step : eta_s.
 
     Notes
     -----
-    The problem's own objective has no 1-norm: it is the method's.
+    The objective of the problem has no 1-norm: it belongs to the method.
     """
 
     step: Annotated[float | NDArray, POSITIVE]
@@ -39,5 +39,5 @@ class Composite(Method):
 
     @property
     def _shrinkage(self) -> NDArray:
-        """eta_c lambda, one or one a run."""
+        """eta_c lambda, a number or one per run."""
         return np.asarray(self.step) * np.asarray(self.weight)

@@ -1,4 +1,4 @@
-"""Distributed iterative hard thresholding: every local update is sent (Tong et al. 2022, Section 5)."""
+"""Distributed iterative hard thresholding: one local step per round (Tong et al. 2022, Section 5)."""
 
 from __future__ import annotations
 

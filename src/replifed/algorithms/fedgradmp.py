@@ -25,14 +25,14 @@ class FedGradMP(Method):
 
     Parameters
     ----------
-    sparsity : tau, one or one a run (R,).
+    sparsity : tau, a number or one per run, (R,).
     local_steps : K.
-    batch : minibatch size b of the gradient that names the support; None takes all of a client's samples.
+    batch : minibatch size b of the gradient that selects the support; None takes all of a client's samples.
     projection : approx and P: exact thresholding (orthonormal atoms) by default.
-    solver : how the sub-problem is solved: to the end (Algorithm 1), or by `inner_steps` steps of gradient
+    solver : of the sub-problem: exact (Algorithm 1), or by `inner_steps` steps of gradient
         descent, on all samples or on minibatches, from the current iterate (Algorithm 2).
-    step : step size of "sgd", one or one a run (R,); the others need none.
-    reuse : whether the first step of "sgd" takes the gradient that has named the support, so that a local
+    step : step size of "sgd", a number or one per run, (R,); the others need none.
+    reuse : whether the first step of "sgd" takes the gradient that selected the support, so that a local
         iteration costs `inner_steps` gradients and not one more.
     radius : R of the optional projection on a ball.
 
@@ -67,7 +67,7 @@ class FedGradMP(Method):
         K, tau, approx = self.local_steps, np.asarray(self.sparsity), self.projection
         cohort = Cohort(problem, ctx)
         local = problem.local(state.x, sparsity=int(np.max(tau)), clients=cohort.index)
-        # Minibatches that a sub-problem takes beside the one that names the support.
+        # Minibatches of a sub-problem, besides the one that selects the support.
         inner = self.inner_steps - self.reuse if self.solver == "sgd" else 0
         batches = cohort.minibatches(K * inner, self.batch, "inner") if inner else []
         # Work of sub-problems in sample gradients; "sgd" counts its minibatches instead.
@@ -107,7 +107,7 @@ class FedGradMP(Method):
         return w
 
     def _work(self, cohort: Cohort, size: NDArray) -> NDArray:
-        """Work of a sub-problem on `size` (R, c) coordinates, in gradients of single samples, all clients."""
+        """Work of sub-problems on `size` (R, c) coordinates, in gradients of single samples."""
         if self.solver == "gd":
             return (self.inner_steps * cohort.sizes * size / cohort.whole.dim).sum(axis=-1)
         return cohort.whole.restricted_work(size).sum(axis=-1)

@@ -1,4 +1,4 @@
-"""What Theorems 5 and 7 promise of FedGradMP (Jeong, Needell, Qin 2023), as functions of its constants.
+"""Bounds of Theorems 5 and 7 on FedGradMP (Jeong, Needell, Qin 2023), as functions of its constants.
 
 All for exact projections, eta_1 = eta_2 = eta_3 = 1, and full batches, for which theta is best infinite.
 """
@@ -30,29 +30,29 @@ class Constants:
 
     @property
     def holds(self) -> bool:
-        """Whether beta_1 is positive on every client: 2 rho^- > rho-bar^+."""
+        """True if beta_1 is positive on every client: 2 rho^- > rho-bar^+."""
         return bool((2 * self.convexity > self.smoothness).all())
 
     def beta1(self) -> NDArray:
-        """Lemma 3; infinite where the lemma says nothing."""
+        """beta_1 of Lemma 3; infinite where the lemma does not apply."""
         gap = 2 * self.convexity - self.smoothness
         return np.where(gap > 0, self.smoothness / np.where(gap > 0, gap, 1.0), np.inf)
 
     def beta2(self) -> NDArray:
-        """Lemma 4."""
+        """beta_2 of Lemma 4."""
         return 2 * (self.smoothness - self.convexity) / self.convexity
 
 
 class Promise(NamedTuple):
     """E|x_T - x*|^2 <= kappa^T |x_0 - x*|^2 + residual."""
 
-    kappa: float  # factor a round
-    residual: float  # what is left; infinite where the theorem promises nothing
-    holds: bool  # whether kappa is below one and the lemmas apply
+    kappa: float  # factor per round
+    residual: float  # infinite where the theorem does not apply
+    holds: bool  # True if kappa is below one and the lemmas apply
 
 
 def theorem5(constants: Constants, local_steps: int, slope: float, accuracy: float | None = None) -> Promise:
-    """Theorem 5, and with an `accuracy` delta of the sub-problems Theorem 7.
+    """Bound of Theorem 5, or with an `accuracy` delta of the sub-problems of Theorem 7.
 
     Parameters
     ----------

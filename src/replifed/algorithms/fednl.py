@@ -1,4 +1,4 @@
-"""FedNL: clients learn the server a Hessian, one compressed difference a round.
+"""FedNL: the server learns the clients' Hessians from one compressed difference a round.
 
 M. Safaryan, R. Islamov, X. Qian, P. Richtarik: FedNL: Making Newton-Type Methods Applicable to Federated
 Learning, ICML 2022 (Algorithms 1 and 3).
@@ -21,11 +21,11 @@ from replifed.operators.quantise import draw_dither, quantise
 
 
 class Learned(NamedTuple):
-    """State: the server's model, and each client's Hessian as the server knows it."""
+    """State: the server's model, and its estimate of each client's Hessian."""
 
     x: NDArray  # (R, n)
     hessians: NDArray  # (R, N, n, n), the H_i^k
-    mean: NDArray  # (R, n, n), H^k, the server's mean of the H_i^k
+    mean: NDArray  # (R, n, n), H^k, the mean of the H_i^k
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +36,14 @@ class FedNL(NewtonType):
     ----------
     compressor : C, the eigenpair of largest magnitude or the largest entries of the lower triangle.
     entries : k of "topk"; by default n.
-    option : what makes the mean H invertible: 1 projects it on the matrices with eigenvalues of at least mu,
+    option : regularisation of the mean H: 1 projects it on the matrices with eigenvalues of at least mu,
         2 adds the mean of |hess f_i(x) - H_i|_F times the identity.
-    alpha : step of the learned Hessians.
+    alpha : step size of the learned Hessians.
     start : H_i^0; with "hessian" the clients send their whole Hessians in the first round.
-    vector_bits : bits of a coordinate of an eigenvector at full quality, by default b_max; a client of a
-        lower budget sends its gradient alone. With "topk" it only says which budgets are too low.
-    quantised : with "rank1" such a client sends its eigenvector all the same, dithered, with as many bits per
-        coordinate as its budget has.
+    vector_bits : bits of a coordinate of an eigenvector at full quality, by default b_max; a client with a
+        lower budget sends its gradient alone. With "topk" it is only this limit of the budget.
+    quantised : with "rank1" such a client sends its eigenvector, too, dithered, with as many bits per
+        coordinate as its budget allows.
 
     Notes
     -----
@@ -70,7 +70,7 @@ class FedNL(NewtonType):
         return self.quantised
 
     @property
-    def _full(self) -> int:
+    def _full_bits(self) -> int:
         """Bits of a coordinate of a vector at full quality."""
         return self.value_bits if self.vector_bits is None else self.vector_bits
 
@@ -84,32 +84,32 @@ class FedNL(NewtonType):
         x, H_i, H = state
         N, n = problem.n_clients, problem.dim
         budget = self.budget(ctx, problem, len(x))
-        heard = budget >= (1 if self.quantised else self._full)
+        sends = budget >= (1 if self.quantised else self._full_bits)
         difference = problem.client_hessians(x)  # line 4
         difference -= H_i
         entries = difference.reshape(len(x), N, n * n)
         l_i = np.sqrt(np.vecdot(entries, entries))  # |hess f_i(x^k) - H_i^k|_F
         S_i = self._compress(difference, budget, ctx)  # line 5: S_i^k = C(hess f_i(x^k) - H_i^k)
-        learns = heard & np.isfinite(l_i)  # not in runs that have diverged
-        S_i[~learns] = 0.0
+        updated = sends & np.isfinite(l_i)  # not in runs that have diverged
+        S_i[~updated] = 0.0
         if self.alpha != 1:
             S_i *= self.alpha
         mean = H + averaged(problem.weights, S_i)  # line 10
-        S_i += H_i  # line 6, in place: memory is what a round waits for
-        later = Learned(x, hessians=S_i, mean=mean)
+        S_i += H_i  # line 6, in place, since memory bandwidth limits the speed of a round
+        state = Learned(x, hessians=S_i, mean=mean)
         if self.option == 1:
             p = -projected_solve(H, g, problem.strong_convexity().min(axis=1))  # line 11
         else:
             l = (problem.weights * self.sent(l_i)).sum(axis=1)  # noqa: E741
             p = -solve_runs(H, g, l)  # line 12
-        sent = np.where(heard, self._message_bits(n, budget), 0).sum(axis=1)
+        sent = np.where(sends, self._message_bits(n, budget), 0).sum(axis=1)
         sent = sent + N * BITS_PER_VALUE * (self.option == 2)
         if ctx.t == 0 and self.start == "hessian":
             sent = sent + N * packed_size(n) * self.value_bits
-        return Direction(later, p, sent, hessians=N)
+        return Direction(state, p, sent, hessians=N)
 
     def _compress(self, difference: NDArray, budget: NDArray, ctx: Round) -> NDArray:
-        """C of the symmetric matrices (R, N, n, n), as it arrives from clients with the `budget` (R, N)."""
+        """C of the symmetric matrices (R, N, n, n), as received from clients with the `budget` (R, N)."""
         n = difference.shape[-1]
         if self.compressor == "topk":
             return keep_largest_entries(difference, self.entries or n)
@@ -122,11 +122,11 @@ class FedNL(NewtonType):
         return (value[..., None] * v)[..., :, None] * v[..., None, :]
 
     def _bits(self, budget: NDArray) -> NDArray:
-        """Bits per coordinate that a client with a budget spends on a vector, (R, N)."""
-        return np.where(budget < self._full, np.minimum(budget, self.b_max), self._full)
+        """Bits per coordinate of a vector from a client with the `budget`, (R, N)."""
+        return np.where(budget < self._full_bits, np.minimum(budget, self.b_max), self._full_bits)
 
     def _message_bits(self, n: int, budget: NDArray) -> int | NDArray:
-        """Bits of a compressed difference, where clients have the `budget` (R, N) per coordinate."""
+        """Bits of a compressed difference from clients with the `budget` (R, N) per coordinate."""
         if self.compressor == "rank1":
             return n * self._bits(budget) + BITS_PER_VALUE
         size = packed_size(n)

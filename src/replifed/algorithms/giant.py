@@ -1,4 +1,4 @@
-"""GIANT: the mean of the clients' own Newton directions.
+"""GIANT: the mean of the clients' Newton directions.
 
 S. Wang, F. Roosta-Khorasani, P. Xu, M. W. Mahoney: GIANT: Globally Improved Approximate Newton Method for
 Distributed Optimization, NeurIPS 2018.

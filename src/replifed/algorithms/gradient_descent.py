@@ -18,7 +18,7 @@ class GradientDescent(NewtonType):
 
     Parameters
     ----------
-    step : gamma, the longest step that the search tries, one or one a run (R,).
+    step : gamma, the largest step of the search, a number or one per run, (R,).
     """
 
     step: Annotated[float | NDArray, POSITIVE] = 1.0

@@ -1,4 +1,4 @@
-"""What FedHT and FedIterHT share: their settings, and their theorems (Tong et al. 2022)."""
+"""Common settings of FedHT and FedIterHT, and their theorems (Tong et al. 2022)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class HardThresholding(Method):
 
     Parameters
     ----------
-    step : gamma, one or one a run (R,).
-    sparsity : tau, non-zeros that the server keeps, one or one a run (R,).
+    step : gamma, a number or one per run, (R,).
+    sparsity : tau, non-zeros of the server's model, a number or one per run, (R,).
     local_steps : K.
     batch : Gamma, the first round's minibatch size; None takes all of a client's samples.
     batch_decay : omega; round t uses Gamma / omega^t samples (Theorems 1 and 2), 1 keeps the size constant.
@@ -41,12 +41,12 @@ class HardThresholding(Method):
 
 
 class Rate(NamedTuple):
-    """A theorem's linear rate E|x_T - x*|^2 <= theta^T |x_0 - x*|^2 + bias."""
+    """Linear rate of a theorem, E|x_T - x*|^2 <= theta^T |x_0 - x*|^2 + bias."""
 
-    theta: float  # factor a round
-    least_sparsity: float  # the smallest tau that the theorem allows, for tau* non-zeros in x*
-    holds: bool  # whether tau is large enough and theta below one
-    # xi l^2 / delta: the theorem also asks for Gamma >= spread * sum_i p_i sigma_i^2 / (l^2 |x_0 - x*|^2),
+    theta: float  # factor per round
+    least_sparsity: float  # smallest tau that the theorem allows, for tau* non-zeros in x*
+    holds: bool  # True if tau is large enough and theta below one
+    # xi l^2 / delta: the theorem also requires Gamma >= spread * sum_i p_i sigma_i^2 / (l^2 |x_0 - x*|^2),
     # with sigma_i^2 the variance of the gradient of one of client i's samples. NaN where tau <= tau*.
     spread: float
 
@@ -78,7 +78,7 @@ def fedht_rate(kappa: float, tau: int, tau_star: int, local_steps: int) -> Rate:
 def fediterht_rate(kappa: float, tau: int, tau_star: int, local_steps: int) -> Rate:
     """Theorem 2: theta_2 = (1 + 2 alpha)^2 (1 - 1/(12 kappa_s))^K.
 
-    It asks for tau >= (16 / (sqrt(12 kappa_s / (12 kappa_s - 1)) - 1)^2 + 1) tau*. Parameters are
+    It requires tau >= (16 / (sqrt(12 kappa_s / (12 kappa_s - 1)) - 1)^2 + 1) tau*. Parameters are
     those of `fedht_rate`, with the restricted condition number kappa_s.
     """
     a, q = alpha(tau, tau_star), (1.0 - 1.0 / (12.0 * kappa)) ** local_steps
@@ -90,4 +90,4 @@ def fediterht_rate(kappa: float, tau: int, tau_star: int, local_steps: int) -> R
 
 
 RATES = {"fedht": fedht_rate, "fediterht": fediterht_rate}
-"""The rate of each method's theorem."""
+"""Rate of each method's theorem."""

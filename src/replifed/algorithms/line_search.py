@@ -1,4 +1,4 @@
-"""Distributed backtracking: every client evaluates its own loss, the server decides."""
+"""Distributed backtracking: clients evaluate their losses, and the server decides."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ _ROUNDING = 16 * np.finfo(float).eps
 
 @dataclass(frozen=True, kw_only=True)
 class Armijo:
-    """The first of the steps 1, r, r^2, ... with f(x + eta p) <= f(x) + c eta g'p.
+    """First of the steps 1, r, r^2, ... with f(x + eta p) <= f(x) + c eta g'p.
 
     Parameters
     ----------
     c : required share of the linear decrease.
     shrink : r.
-    trials : steps tried at most; the last is taken if none is good enough.
+    trials : maximum number of steps; the last is taken if none is accepted.
 
     Notes
     -----
-    GIANT's rule is c = 0.1, r = 1/4, 10 trials. The direction p is sent to the clients as any model is.
-    Each of them then sends f_i(x) and, for every step that is tried, f_i(x + eta p) - f_i(x), and
-    receives one scalar, whether to go on: `messages` in all. A difference loses less to rounding than two
-    losses.
+    GIANT's rule is c = 0.1, r = 1/4, 10 trials. The direction p is sent to the clients like a model. Each
+    client sends f_i(x) and, for every step, f_i(x + eta p) - f_i(x), and receives a scalar that tells it
+    whether to go on: `messages` in all. A difference has less rounding error than two losses.
     """
 
     c: Annotated[float, _UNIT] = 1e-4
@@ -49,16 +48,16 @@ class Armijo:
         p: NDArray,
         sent: Callable[[NDArray], NDArray] = lambda exact: exact,
     ) -> tuple[NDArray, NDArray]:
-        """Search along p from x, where the gradient is g; `sent` is what arrives of an array.
+        """Search along p from x, where the gradient is g; `sent` returns an array as received.
 
-        Returns the steps eta (R,), and how many were tried (R,).
+        Returns the steps eta (R,), and the number of trials (R,).
         """
         losses = problem.along(x, p)
         weights = problem.weights
         slope = np.einsum("rd,rd->r", g, p)
         here = losses(np.zeros(len(x)))
         f = (weights * here).sum(axis=-1)
-        eta, tried = np.ones(len(x)), np.ones(len(x), dtype=np.int64)
+        eta, trials = np.ones(len(x)), np.ones(len(x), dtype=np.int64)
         # A run without a finite direction has diverged.
         accepted = ~np.isfinite(slope)
         for _ in range(self.trials - 1):
@@ -67,10 +66,10 @@ class Armijo:
             if accepted.all():
                 break
             eta = np.where(accepted, eta, eta * self.shrink)
-            tried += ~accepted
-        return eta, tried
+            trials += ~accepted
+        return eta, trials
 
     @staticmethod
-    def messages(tried: NDArray) -> tuple[NDArray, NDArray]:
-        """Scalars that one client sends and receives for a search of `tried` steps."""
-        return 1 + tried, tried
+    def messages(trials: NDArray) -> tuple[NDArray, NDArray]:
+        """Scalars that one client sends and receives in a search of `trials` steps."""
+        return 1 + trials, trials

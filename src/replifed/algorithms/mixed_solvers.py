@@ -1,4 +1,4 @@
-"""Local solvers made of others: accelerated steps on minibatches, and a solver of its own for each client."""
+"""Composed local solvers: accelerated steps on minibatches, and a different solver for each client."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class AcceleratedStochastic(Accelerated):
 
 @dataclass(frozen=True, kw_only=True)
 class Uncoordinated(LocalSolver):
-    """Each client has a solver and a number of steps of its own (Fed-PLT's Remark 1).
+    """A solver, with its number of steps, for each client (Fed-PLT's Remark 1).
 
-    For solvers that draw nothing, and cohorts that are masks, in which every client computes.
+    For deterministic solvers, and cohorts that are masks, in which every client computes.
     """
 
     solvers: tuple[LocalSolver, ...]
@@ -47,10 +47,10 @@ class Uncoordinated(LocalSolver):
 
     def solve(self, objective, start, drawn, counts=None):
         if start.shape[1] != len(self.solvers) or any(solver.stochastic for solver in self.solvers):
-            raise ConfigError(f"Uncoordinated.solvers: must be {start.shape[1]} that draw nothing")
+            raise ConfigError(f"Uncoordinated.solvers: must be {start.shape[1]} deterministic solvers")
         solved = []
         for client, solver in enumerate(self.solvers):
             problem = objective.problem.with_clients(np.array([[client]]))
-            own = LocalObjective(problem, objective.linear[:, [client]], objective.ridge)
-            solved.append(solver.solve(own, start[:, [client]], None, counts))
+            alone = LocalObjective(problem, objective.linear[:, [client]], objective.ridge)
+            solved.append(solver.solve(alone, start[:, [client]], None, counts))
         return np.concatenate(solved, axis=1)

@@ -1,4 +1,4 @@
-"""Distributed Newton: every client sends its whole Hessian, every round."""
+"""Distributed Newton: every client sends its whole Hessian in every round."""
 
 from __future__ import annotations
 

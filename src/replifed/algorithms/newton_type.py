@@ -1,4 +1,4 @@
-"""What Newton-type methods share: x_{t+1} = x_t - eta_t H_t^{-1} g_t with a distributed line search."""
+"""Common part of Newton-type methods: x_{t+1} = x_t - eta_t H_t^{-1} g_t with a distributed line search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from replifed.algorithms.base import NONNEGATIVE, Method, Range, Round, ServerModel
 from replifed.algorithms.line_search import Armijo
@@ -19,12 +18,12 @@ from replifed.randomness import Streams
 
 
 class Direction(NamedTuple):
-    """What clients and server do in a round before the line search."""
+    """Outcome of a round before its line search: direction, messages and work."""
 
-    state: Any  # the next one; its x is set after the line search
+    state: Any  # next state, whose x is set after the line search
     p: NDArray  # (R, n), the search direction
-    sent: NDArray | float = 0  # bits of all clients together, besides their gradients; one or one a run (R,)
-    hessians: int = 0  # Hessians that all clients together computed
+    sent: NDArray | float = 0  # bits of all clients, besides their gradients; a number or (R,)
+    hessians: int = 0  # Hessians computed, over all clients
     exchanges: int = 1  # round trips, each of which begins with n numbers from the server
 
 
@@ -35,16 +34,16 @@ class NewtonType(Method, ABC):
     Parameters
     ----------
     line_search : None takes eta = 1.
-    epsilon : a run stops, and costs nothing more, once the norm of its gradient is below.
+    epsilon : a run stops, and costs nothing more, once the norm of its gradient is below it.
     b_max : bits of a coordinate of a gradient or a vector that a client sends at full quality.
-        Eigenvalues and other scalars, and what the server sends, take 32.
+        Eigenvalues, other scalars, and messages of the server take 32.
     single_precision : whether unquantised numbers are rounded to 32-bit floats and cost 32 bits each, as
-        those of first-order methods do; otherwise they are not rounded and cost b_max bits, as in the papers.
+        those of first-order methods; otherwise they are not rounded and cost b_max bits, as in the papers.
     """
 
     line_search: Armijo | None = field(default_factory=Armijo)
     epsilon: Annotated[float, NONNEGATIVE] = 0.0
-    # A double has no more than 52 bits behind its point.
+    # The fraction of a double has 52 bits.
     b_max: Annotated[int, Range(1, 52, whole=True)] = 16
     single_precision: bool = False
 
@@ -57,54 +56,54 @@ class NewtonType(Method, ABC):
         return BITS_PER_VALUE if self.single_precision else self.b_max
 
     def sent(self, exact: NDArray) -> NDArray:
-        """What arrives of an array that is sent exactly."""
+        """Array as received, if it is sent without quantisation."""
         return exact.astype(np.float32).astype(float) if self.single_precision else exact
 
     def init(self, problem, streams: Streams) -> Any:
         return ServerModel(np.zeros((len(streams), problem.dim)))
 
     def budget(self, ctx: Round, problem, runs: int) -> NDArray:
-        """Bits per coordinate of each client, (R, N); without a channel enough for everything."""
+        """Bits per coordinate of each client, (R, N); without a channel enough for all vectors."""
         if ctx.budget is None:
             return np.full((runs, problem.n_clients), problem.dim * max(self.b_max, self.value_bits))
         return np.broadcast_to(ctx.budget, (runs, problem.n_clients))
 
     @abstractmethod
     def direction(self, state, g: NDArray, problem, ctx: Round) -> Direction:
-        """The direction of a method, from the gradient g (R, n) at the server's model."""
+        """Return the direction of a method, from the gradient g (R, n) at the server's model."""
 
     def round(self, state, problem, ctx: Round) -> tuple[Any, Cost]:
-        """Move the runs that have not converged along p, as far as the line search says."""
+        """Move the runs that have not converged along p, by the step of the line search."""
         if self.single_precision:
             g = (problem.weights[..., None] * self.sent(problem.client_gradients(state.x))).sum(axis=1)
         else:
             g = problem.gradient(state.x)
-        going = ~(np.linalg.norm(g, axis=-1) < self.epsilon)
-        if not going.any():
+        active = ~(np.linalg.norm(g, axis=-1) < self.epsilon)
+        if not active.any():
             return state, Cost(0, 0, exchanges=0)
-        towards = self.direction(state, g, problem, ctx)
-        x, p = state.x, self.sent(towards.p)
+        direction = self.direction(state, g, problem, ctx)
+        x, p = state.x, self.sent(direction.p)
         eta = np.ones(len(x))
         up: NDArray | int = 0
         down: NDArray | int = 0
         if self.line_search is not None:
-            eta, tried = self.line_search.step(problem, x, g, p, self.sent)
-            up, down = self.line_search.messages(tried)
+            eta, trials = self.line_search.step(problem, x, g, p, self.sent)
+            up, down = self.line_search.messages(trials)
         N, n = problem.n_clients, problem.dim
         cost = Cost(
-            bits_up=N * n * self.value_bits + towards.sent + N * BITS_PER_VALUE * up,
-            bits_down=N * BITS_PER_VALUE * (n * towards.exchanges + down),
+            bits_up=N * n * self.value_bits + direction.sent + N * BITS_PER_VALUE * up,
+            bits_down=N * BITS_PER_VALUE * (n * direction.exchanges + down),
             iterations=1,
-            exchanges=towards.exchanges,
+            exchanges=direction.exchanges,
             sample_gradients=np.broadcast_to(problem.sizes.sum(axis=1), len(x)),
-            hessians=towards.hessians,
+            hessians=direction.hessians,
             line_search_messages=N * (up + down),
         )
-        moved = x + eta[:, None] * p
-        if not going.all():
-            moved = np.where(going[:, None], moved, x)
-            cost = Cost(*(np.where(going, used, 0) for used in cost))
-        return towards.state._replace(x=moved), cost
+        x_next = x + eta[:, None] * p
+        if not active.all():
+            x_next = np.where(active[:, None], x_next, x)
+            cost = Cost(*(np.where(active, amount, 0) for amount in cost))
+        return direction.state._replace(x=x_next), cost
 
 
 def solve_runs(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:
@@ -124,9 +123,11 @@ def _solve(H: NDArray, g: NDArray, shift: float) -> NDArray:
     diagonal += shift
     if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
         return np.full(g.shape, np.nan)
+    from scipy.linalg.lapack import dposv
+
     # Cholesky takes half the time and works in place, but an estimate need not be definite.
-    _, solution, info = lapack.dposv(shifted.T, g, lower=1, overwrite_a=True)
-    # Off a finite diagonal, an entry that is not finite makes the factors fail or the solution not finite.
+    _, solution, info = dposv(shifted.T, g, lower=1, overwrite_a=True)
+    # With a finite diagonal, any other entry that is not finite makes Cholesky or its solution fail.
     if info == 0:
         return solution if np.isfinite(solution).all() else np.full(g.shape, np.nan)
     if not (np.isfinite(H).all() and np.isfinite(g).all()):

@@ -1,4 +1,4 @@
-"""A method from a file of one's own, `FILE.py:CLASS`.
+"""Custom method from a file, `FILE.py:CLASS`.
 
 A dataclass of settings with `round` is enough; `Method` has defaults for the rest.
 """
@@ -19,7 +19,7 @@ from typing import Any
 from replifed.algorithms.base import Method, check_settings
 from replifed.errors import ConfigError, unknown_name
 
-_PARTS = "a method is a dataclass of settings with round, and init and observe unless those of Method will do"
+_NEEDED = "a method is a dataclass of settings with round, and init and observe if those of Method do not fit"
 
 
 def load(source: str) -> type[Any]:
@@ -34,9 +34,9 @@ def load(source: str) -> type[Any]:
     if not colon or not file.endswith(".py"):
         raise ConfigError(f"{source}: a method of your own is named as FILE.py:CLASS")
     module = module_of(file)
-    everything = vars(module).items()
+    members = vars(module).items()
     classes = [
-        key for key, value in everything if isinstance(value, type) and value.__module__ == module.__name__
+        key for key, value in members if isinstance(value, type) and value.__module__ == module.__name__
     ]
     if name not in classes:
         raise ConfigError(f"{file}: {unknown_name('class', name, classes)}")
@@ -44,7 +44,7 @@ def load(source: str) -> type[Any]:
 
 
 def module_of(file: str) -> ModuleType:
-    """Import a file of one's own; what keeps it from being imported is told in one line."""
+    """Import a custom file; an error on the way becomes a message of one line."""
     path = Path(file).resolve()
     if not path.is_file():
         raise ConfigError(f"{file}: there is no such file")
@@ -68,7 +68,7 @@ def _module(path: Path, shown: str) -> ModuleType:
 
 
 def _line(error: Exception, path: Path) -> int:
-    """Where in the file it was raised."""
+    """Line of the file in which an error was raised."""
     if isinstance(error, SyntaxError) and error.lineno is not None:
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)
@@ -78,9 +78,9 @@ def _line(error: Exception, path: Path) -> int:
 def _completed(cls: type[Any], file: str) -> type[Any]:
     where = f"{file}:{inspect.getsourcelines(cls)[1]}: {cls.__name__}"
     if not is_dataclass(cls):
-        raise ConfigError(f"{where} is no dataclass: {_PARTS}")
+        raise ConfigError(f"{where} is no dataclass: {_NEEDED}")
     if not callable(getattr(cls, "round", None)):
-        raise ConfigError(f"{where} has no round: {_PARTS}")
+        raise ConfigError(f"{where} has no round: {_NEEDED}")
     if issubclass(cls, Method):
         return cls
 

@@ -54,9 +54,9 @@ METHODS: dict[str, str] = {
 
 
 BUILT_IN = frozenset(METHODS)
-# Methods of one's own, NAME: FILE.py:CLASS as JSON: jobs are processes of their own.
+# Custom methods, NAME: FILE.py:CLASS as JSON, for jobs, which are other processes.
 _VARIABLE = "REPLIFED_METHODS"
-INSTALLED = {found.name: found.value for found in entry_points(group="replifed.methods")}  # of other packages
+INSTALLED = {entry.name: entry.value for entry in entry_points(group="replifed.methods")}  # of other packages
 METHODS |= INSTALLED
 METHODS |= json.loads(os.environ.get(_VARIABLE, "{}"))
 
@@ -68,7 +68,7 @@ def register(methods: Mapping[str, str]) -> None:
 
 
 def registered() -> dict[str, str]:
-    """What other processes need to know the methods of one's own: the variable and its value."""
+    """Environment variable that tells other processes the custom methods, and its value."""
     return {_VARIABLE: os.environ[_VARIABLE]} if _VARIABLE in os.environ else {}
 
 
@@ -80,11 +80,11 @@ def method_class(name: str) -> type[Any]:
 
 
 def class_of(source: str) -> type[Any]:
-    """Return the class of `MODULE:CLASS`, or of `FILE.py:CLASS`, a method of one's own."""
+    """Return the class of `MODULE:CLASS`, or of `FILE.py:CLASS`, a custom method."""
     module, colon, attribute = source.rpartition(":")
     if not colon:
         raise ConfigError(f"{source}: no method; write FILE.py:CLASS, such as mine.py:Mine")
     if module.endswith(".py"):
-        # By a name that is put together: not every job has the code of methods as a source.
+        # A composed name, since one in full would make `own` a source of every job.
         return import_module(f"{__package__}.own").load(source)
     return getattr(import_module(module), attribute)

@@ -24,7 +24,7 @@ RENEWALS = ("fibonacci", "fibonacci_numbers", "once")
 
 
 def renews(renewals: str | int, t: int) -> bool:
-    """Whether round t = 1, 2, ... is in the set I of rounds with new Hessians.
+    """Return True if round t = 1, 2, ... is in the set I of rounds with new Hessians.
 
     `renewals` is "fibonacci" (gaps of 1, 2, 3, 5, 8, ...), "fibonacci_numbers", "once" (I = {1}), or a
     period P (I = {1, 1 + P, 1 + 2 P, ...}).
@@ -40,28 +40,28 @@ def renews(renewals: str | int, t: int) -> bool:
         return t == 1
     if not isinstance(renewals, str):
         return (t - 1) % renewals == 0
-    a, b, at = 1, 2, 1
-    while at < t:
-        at = at + a if renewals == "fibonacci" else b
+    a, b, renewal = 1, 2, 1
+    while renewal < t:
+        renewal = renewal + a if renewals == "fibonacci" else b
         a, b = b, a + b
-    return at == t
+    return renewal == t
 
 
 class SharedEigenpairs(NamedTuple):
-    """State: the server's model, and what clients and server know of each client's last Hessian."""
+    """State: the server's model, and eigenpairs of each client's last Hessian, exact and as received."""
 
     x: NDArray  # (R, n)
     values: NDArray  # (R, N, n), eigenvalues lambda_1 >= ... >= lambda_n
     vectors: NDArray  # (R, N, n, n); row i is v_i
-    received: NDArray  # (R, N, k, n), what the server has of the first k, where they are quantised
-    dither: NDArray  # (R, N, n, n), what each vector is dithered with, if it is
-    bits: NDArray  # int (R, N, n), bits per coordinate of each vector, sent so far
+    received: NDArray  # (R, N, k, n), the first k at the server, if they are quantised
+    dither: NDArray  # (R, N, n, n), dither of each vector, if there is one
+    bits: NDArray  # int (R, N, n), bits per coordinate of each vector sent so far
     q: NDArray  # int (R, N), vectors in use
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shed(NewtonType):
-    """SHED: as many further eigenvectors as the budget allows each round, exactly.
+    """SHED: sends further eigenvectors each round, exactly, as many as the budget allows.
 
     Parameters
     ----------
@@ -80,10 +80,10 @@ class Shed(NewtonType):
 
     def init(self, problem, streams) -> SharedEigenpairs:
         R, N, n = len(streams), problem.n_clients, problem.dim
-        # Round 1 renews them all.
-        x, values, none = np.zeros((R, n)), np.zeros((R, N, n)), np.zeros((R, N, 0, n))
+        # Round 1 renews all of them.
+        x, values, empty = np.zeros((R, n)), np.zeros((R, N, n)), np.zeros((R, N, 0, n))
         bits, q = np.zeros((R, N, n), dtype=np.int64), np.zeros((R, N), dtype=np.int64)
-        return SharedEigenpairs(x, values, none, none, none, bits, q)
+        return SharedEigenpairs(x, values, empty, empty, empty, bits, q)
 
     def direction(self, state: SharedEigenpairs, g: NDArray, problem, ctx: Round) -> Direction:
         N, n, t = problem.n_clients, problem.dim, ctx.t + 1
@@ -102,52 +102,52 @@ class Shed(NewtonType):
         # Hessians are new.
         scalars = (q - state.q + renewed).sum(axis=1)
         sent = n * self.vector_bits(state.bits, bits) + BITS_PER_VALUE * scalars
-        kept = received if self.quantises else state.received
+        stored = received if self.quantises else state.received
         # `NewtonType.round` has lines 4 (stop), 12 (gradient), 26 (line search), 27 (update), 28 (broadcast).
-        return Direction(state._replace(received=kept, bits=bits, q=q), p, sent, hessians=N * renewed)
+        return Direction(state._replace(received=stored, bits=bits, q=q), p, sent, hessians=N * renewed)
 
     def _renew(self, state: SharedEigenpairs, problem, ctx: Round) -> SharedEigenpairs:
-        """New Hessians; all that was sent before is dropped."""
+        """State with new Hessians, of which nothing has been sent."""
         values, vectors = eigenpairs(problem.client_hessians(state.x))
-        dither = none = vectors[:, :, :0]
+        dither = empty = vectors[:, :, :0]
         if self.quantises:
-            # Drawn for all vectors, so that it does not depend on how many are sent, here or in other runs.
+            # Sampled for all vectors, so that it does not depend on the number sent, here or in other runs.
             shape = vectors.shape[1:]
             dither = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape))
         dither = np.broadcast_to(dither, (len(vectors), *dither.shape[1:]))
-        nothing = np.zeros_like(state.bits), np.zeros_like(state.q)
-        return SharedEigenpairs(state.x, values, vectors, none, dither, *nothing)
+        bits, q = np.zeros_like(state.bits), np.zeros_like(state.q)
+        return SharedEigenpairs(state.x, values, vectors, empty, dither, bits, q)
 
-    # -- what the variants differ in -------------------------------------------------------------
+    # -- differences between the variants --------------------------------------------------------
 
     quantises: ClassVar = False
 
     def allocate(self, state: SharedEigenpairs, B: NDArray) -> NDArray:
         """Bits per coordinate of each vector after this round, (R, N, n)."""
-        n, each = state.bits.shape[-1], self.b_max if self.quantises else self.value_bits
-        q = np.minimum(state.q + B // each, n - 1)
-        return np.where(np.arange(n) < q[..., None], each, 0)
+        n, full = state.bits.shape[-1], self.b_max if self.quantises else self.value_bits
+        q = np.minimum(state.q + B // full, n - 1)
+        return np.where(np.arange(n) < q[..., None], full, 0)
 
-    def send(self, state: SharedEigenpairs, bits: NDArray, most: int, ctx: Round) -> NDArray:
-        """What the server has of the first `most` vectors, all that are in use, after this round."""
-        return self.sent(state.vectors[:, :, :most])
+    def send(self, state: SharedEigenpairs, bits: NDArray, k: int, ctx: Round) -> NDArray:
+        """Return the first `k` vectors, all that are in use, as the server has them after this round."""
+        return self.sent(state.vectors[:, :, :k])
 
     def read(self, received: NDArray) -> NDArray:
-        """The vectors that enter the server's Hessian."""
+        """Return the vectors that enter the server's Hessian."""
         return received
 
     def vector_bits(self, before: NDArray, after: NDArray) -> NDArray:
-        """Bits per coordinate that all clients together send of their vectors in a round, (R,)."""
+        """Bits per coordinate of the vectors that all clients send in a round, summed, (R,)."""
         return (after - before).sum(axis=(1, 2))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Allocating(Shed):
-    """Each round's bits go where they reduce the expected error of the Hessian most.
+    """Allocates the bits of each round so as to minimise the expected error of the Hessian.
 
     Parameters
     ----------
-    q_choice : how q_t is chosen: once for qbar = q_{t-1} + B (Section IV-C), or by solving (21) for every q.
+    q_choice : choice of q_t: by (21) for qbar = q_{t-1} + B alone (Section IV-C), or for every q.
     """
 
     q_choice: Literal["heuristic", "exact"] = "heuristic"
@@ -159,7 +159,7 @@ class _Allocating(Shed):
 
 @dataclass(frozen=True, kw_only=True)
 class IdealShed(_Allocating):
-    """ideal-SHED: sends exactly all vectors of which Q-SHED would send some bits."""
+    """ideal-SHED: sends exactly the vectors of which Q-SHED would send bits."""
 
     def vector_bits(self, before: NDArray, after: NDArray) -> NDArray:
         return self.value_bits * (vectors_in_use(after) - vectors_in_use(before)).sum(axis=1)
@@ -167,12 +167,12 @@ class IdealShed(_Allocating):
 
 @dataclass(frozen=True, kw_only=True)
 class NQShed(Shed):
-    """NQ-SHED: as SHED, with each new vector quantised at once with b_max bits per coordinate.
+    """NQ-SHED: SHED with each new vector quantised at once with b_max bits per coordinate.
 
     Parameters
     ----------
     dither, overload : see `operators.quantise`.
-    normalise : whether the server scales what it receives to unit length, which the paper does not.
+    normalise : whether the server scales received vectors to unit length, unlike the paper.
     """
 
     dither: Literal["nested", "none", "added", "fresh"] = "nested"
@@ -185,16 +185,16 @@ class NQShed(Shed):
     def stochastic(self) -> bool:
         return self.dither != "none"
 
-    def send(self, state: SharedEigenpairs, bits: NDArray, most: int, ctx: Round) -> NDArray:
+    def send(self, state: SharedEigenpairs, bits: NDArray, k: int, ctx: Round) -> NDArray:
         v, before = state.vectors, state.bits
-        new = max(most - state.received.shape[2], 0)
+        new = max(k - state.received.shape[2], 0)
         received = np.pad(state.received, ((0, 0), (0, 0), (0, new), (0, 0)))
         if self.dither != "fresh":
             return quantise_grown(v, received, before, bits, state.dither, self.dither, self.overload)
         dither = ctx.streams.draw("refinement", lambda rng: draw_dither(rng, v.shape[1:]))
-        changed = np.nonzero(bits > before)
-        dither = np.broadcast_to(dither, v.shape)[changed]
-        received[changed] = refine(v[changed], received[changed], before[changed], bits[changed], dither)
+        grown = np.nonzero(bits > before)
+        dither = np.broadcast_to(dither, v.shape)[grown]
+        received[grown] = refine(v[grown], received[grown], before[grown], bits[grown], dither)
         return received
 
     def read(self, received: NDArray) -> NDArray:
@@ -206,7 +206,7 @@ class NQShed(Shed):
 
 @dataclass(frozen=True, kw_only=True)
 class QShed(_Allocating, NQShed):
-    """Q-SHED (Algorithm 1): each round's bits go where they reduce the expected error of the Hessian most.
+    """Q-SHED (Algorithm 1): allocates the bits of each round so as to minimise the Hessian's expected error.
 
     Parameters are those of `NQShed` and `IdealShed`.
     """
@@ -218,17 +218,17 @@ def aggregate(values: NDArray, received: NDArray, q: NDArray, rho: NDArray, weig
     Parameters
     ----------
     values : array, shape (R, N, n)
-    received : array, shape (R, N, k, n); row i is what the server has of v_i.
+    received : array, shape (R, N, k, n); row i is v_i as received.
     q, rho : int array and array, shape (R, N)
     weights : N_d / N, array, shape (S, N)
     """
     R, N, n = values.shape
-    most = int(q.max())
-    used = np.arange(most) < q[..., None]
-    lbar = np.where(used, values[..., :most] - rho[..., None], 0.0)
+    k = int(q.max())
+    used = np.arange(k) < q[..., None]
+    lbar = np.where(used, values[..., :k] - rho[..., None], 0.0)
     # All clients' vectors below each other: for each run, one product of a matrix with its transpose.
-    scaled = np.sqrt(weights[..., None] * lbar)[..., None] * received[:, :, :most]
-    scaled = scaled.reshape(R, N * most, n)
+    scaled = np.sqrt(weights[..., None] * lbar)[..., None] * received[:, :, :k]
+    scaled = scaled.reshape(R, N * k, n)
     H = np.matmul(scaled.swapaxes(1, 2), scaled)
     H[:, np.arange(n), np.arange(n)] += (weights * rho).sum(axis=1)[:, None]
     return H

@@ -1,4 +1,4 @@
-"""What Bastianello, Liu and Johansson (2024) prove of Fed-PLT: contraction constants and error bounds.
+"""Theorems on Fed-PLT by Bastianello, Liu and Johansson (2024): contraction constants and error bounds.
 
 `mu` and `L` are the strong-convexity and smoothness constants of the losses f_i throughout.
 """
@@ -17,7 +17,7 @@ def zeta(mu: float, L: float, rho: float) -> float:
 
 
 def best_step(mu: float, L: float, rho: float) -> float:
-    """The gradient step gamma = 2 / (L + mu + 2 / rho) with the least chi."""
+    """Gradient step gamma = 2 / (L + mu + 2 / rho) with the least chi."""
     return 2.0 / (mu + L + 2.0 / rho)
 
 
@@ -36,7 +36,7 @@ def printed_accelerated_contraction(mu: float, L: float, steps: int) -> float:
 
 
 def accelerated_contraction(mu: float, L: float, steps: int) -> float:
-    """chi(N_e) as the proof of Lemma 7 has it, the root of the one that is printed.
+    """chi(N_e) as in the proof of Lemma 7, the root of the printed one.
 
     The paper takes mu and L of f_i. The lemma applies to d_i, whose constants are mu + 1 / rho and
     L + 1 / rho.
@@ -60,8 +60,8 @@ def contraction(
     """S (2, 2) of Proposition 1 for `steps` (accelerated) gradient steps, the best constant ones.
 
     It bounds the distances of (x, z) to the fixed point after a round by those before. As `printed` it has
-    eq. (14), and for accelerated steps mu and L of f_i and what Lemma 7 says. Corrected it has 1 / rho times
-    the constant of eq. (14), mu and L of d_i, and what Lemma 7's proof gives.
+    the constant of eq. (14), and for accelerated steps mu and L of f_i and chi(N_e) of Lemma 7. Corrected it
+    has 1 / rho times that constant, mu and L of d_i, and chi(N_e) of the proof of Lemma 7.
     """
     if accelerated and printed:
         s = printed_accelerated_contraction(mu, L, steps)
@@ -74,9 +74,9 @@ def contraction(
 
 
 def linear_round(hessians: NDArray, rho: float, steps: int, gamma: float = 0.0) -> NDArray:
-    """Matrix of a round on (x, z) near the fixed point, with all agents and h = 0; not in the paper.
+    """Matrix of a round on (x, z) near the fixed point, with all clients and h = 0; not in the paper.
 
-    Its spectral radius is the rate in the end, its norm how much farther apart a round can bring two states.
+    Its spectral radius is the asymptotic rate, its norm the largest growth of a distance in one round.
 
     Parameters
     ----------
@@ -91,12 +91,12 @@ def linear_round(hessians: NDArray, rho: float, steps: int, gamma: float = 0.0) 
         out[np.arange(N), :, np.arange(N)] = (vectors * values[:, None]) @ vectors.swapaxes(1, 2)
         return out.reshape(N * D, N * D)
 
-    # What is left of w's distance to the proximal point, and the proximal map.
-    left = of_clients((1 - gamma * (curvatures + 1 / rho)) ** steps if steps else np.zeros((N, D)))
+    # Remaining share of w's distance to the proximal point, and the proximal map.
+    remaining = of_clients((1 - gamma * (curvatures + 1 / rho)) ** steps if steps else np.zeros((N, D)))
     prox = of_clients(1 / (1 + rho * curvatures))
-    one, mean = np.eye(N * D), np.kron(np.full((N, N), 1 / N), np.eye(D))
-    x_of_z = (one - left) @ prox @ (2 * mean - one)
-    return np.block([[left, x_of_z], [2 * left, one + 2 * x_of_z - 2 * mean]])
+    identity, mean = np.eye(N * D), np.kron(np.full((N, N), 1 / N), np.eye(D))
+    x_of_z = (identity - remaining) @ prox @ (2 * mean - identity)
+    return np.block([[remaining, x_of_z], [2 * remaining, identity + 2 * x_of_z - 2 * mean]])
 
 
 def error_bound(
@@ -110,7 +110,7 @@ def error_bound(
     norm_S : |S|, below one.
     start : distance before round 0.
     noise : nu, mean norm of the additive error of a round.
-    least, most : least and largest probability to take part.
+    least, most : smallest and largest probability of participation.
     """
     sigma = math.sqrt(1 - least + least * norm_S**2)
     return math.sqrt(most / least) * (sigma**rounds * start + (1 - sigma**rounds) / (1 - sigma) * noise)

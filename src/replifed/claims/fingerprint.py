@@ -128,4 +128,16 @@ def _code(source: str) -> str:
             node.returns = None
         elif isinstance(node, ast.arg):
             node.annotation = None
-    return ast.unparse(tree)
+        elif isinstance(node, ast.JoinedStr):  # Python 3.12 ends a format in an empty text
+            node.values = [part for part in node.values if getattr(part, "value", None) != ""]
+    return _of_tree(tree)
+
+
+def _of_tree(node: Any) -> str:
+    """A syntax tree as text. Fields that are empty go: later versions of Python have more of them."""
+    if isinstance(node, list):
+        return f"[{', '.join(map(_of_tree, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    filled = (f"{name}={_of_tree(value)}" for name, value in ast.iter_fields(node) if value not in (None, []))
+    return f"{type(node).__name__}({', '.join(filled)})"

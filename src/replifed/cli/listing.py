@@ -94,7 +94,7 @@ def _list_methods() -> None:
 
 
 def _list_artefacts(arguments: argparse.Namespace) -> None:
-    from replifed.settings.cuts import makeable, used_experiments
+    from replifed.settings.needs import makeable, used_experiments
 
     config = load_config(arguments)
     papers = config["papers"]

@@ -50,7 +50,7 @@ def named(name: str, config: Mapping[str, Any]) -> str:
     ConfigError
         The name is unknown; with the nearest known ones.
     """
-    from replifed.settings.cuts import makeable
+    from replifed.settings.needs import makeable
     from replifed.settings.retired import retired, unknown_artefact
 
     papers = config["papers"]
@@ -77,7 +77,7 @@ def named(name: str, config: Mapping[str, Any]) -> str:
 
 def files(name: str, config: Mapping[str, Any]) -> list[str]:
     """Return the files of an artefact, the target first; none for a paper and for all."""
-    from replifed.settings.cuts import makeable
+    from replifed.settings.needs import makeable
     from replifed.workflow.plan import SUFFIXES
 
     paper, slash, artefact = name.partition("/")

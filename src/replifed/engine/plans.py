@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from replifed.algorithms.base import Algorithm
@@ -16,6 +15,9 @@ from replifed.engine.simulate import History, Metric, objective, simulate
 from replifed.engine.twins import simulate_with_twins
 from replifed.progress import Progress, silent
 from replifed.randomness import Streams
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Ran(NamedTuple):
@@ -79,7 +81,14 @@ def execute(
         rounds = partial(progress, f"{case}, rounds".removeprefix(", "))
         frames.append(_frame(method, plan, run_plan(plan, seed, rounds)))
         del plan  # its problem may be large, and goes before the next one comes
-    return pd.concat(frames, ignore_index=True)
+    return in_one_table(frames)
+
+
+def in_one_table(pieces: Iterable[Mapping[str, Any] | pd.DataFrame]) -> pd.DataFrame:
+    """Join pieces, tables or columns by name, one below the other."""
+    import pandas as pd  # late: with pyarrow it takes as long as all else that a job imports
+
+    return pd.concat([pd.DataFrame(piece) for piece in pieces], ignore_index=True)
 
 
 def run_plan(plan: Planned, seed: int, progress: Callable[[int, int], None] | None = None) -> Ran:

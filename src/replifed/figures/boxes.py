@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from replifed.figures.curves import panel_inches
-from replifed.figures.style import Line
+from replifed.figures.lines import Line
 
 _BOX: dict[str, Any] = {"fontsize": 7, "handlelength": 1.9, "labelspacing": 0.15, "borderpad": 0.2}
 # Shares of a piece of a curve at which it is looked for in a box.

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
-from replifed.figures.style import GREY, Line
+from replifed.figures.lines import GREY, Line
 
 # Beyond this ratio of largest to smallest value a linear axis hides the small ones.
 _LOG_FROM = 20.0

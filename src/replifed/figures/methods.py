@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from replifed.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, WINE, Line
+from replifed.figures.lines import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, WINE, Line
 
 LONG, SHORT, DOTS, DASH_DOT = (0, (5, 1.5)), (0, (2.5, 1)), (0, (1, 1.2)), (0, (4, 1.5, 1, 1.5))
 # Dashes of variants of a method, which keep its colour.

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from replifed.figures.curves import is_logarithmic, with_margin
-from replifed.figures.style import BLACK, Line, sequence_lines
+from replifed.figures.lines import BLACK, Line, sequence_lines
 
 Labels = Mapping[Any, str] | Callable[[Any], str]
 

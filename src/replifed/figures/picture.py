@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 
 from replifed.figures.boxes import explain, explain_where_free
 from replifed.figures.curves import ENDS, entitle, plot_curves
+from replifed.figures.lines import Line
 from replifed.figures.panels import Curves, Strip, select, strips
-from replifed.figures.style import Line, canvas, legend, of_seeds, panel_width, styled
+from replifed.figures.style import canvas, legend, of_seeds, panel_width, styled
 
 _LETTERS = 15  # of titles and labels, to an inch
 

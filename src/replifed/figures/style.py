@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -20,16 +20,27 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 
+# Papers from outside may import the look of their curves from here.
+from replifed.figures.lines import (  # noqa: F401
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SEQUENCE,
+    SKY,
+    VERMILLION,
+    WINE,
+    YELLOW,
+    Line,
+    sequence_lines,
+)
 from replifed.store.atomic import replacing
 
 DPI = 150
 # Width of a page of text, in inches: no picture is wider, or its text would be printed smaller.
 PRINT_WIDTH = 7.0
-
-# Okabe and Ito's palette, told apart with any kind of colour vision.
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
-GREY, WINE = "#767676", "#882255"
 
 RC: dict[Any, Any] = {
     **{key: value for key, value in matplotlib.rcParamsDefault.items() if key != "backend"},
@@ -58,54 +69,9 @@ RC: dict[Any, Any] = {
 _TITLE, _EDGES, _LINE = 0.36, 0.14, 0.17
 
 
-class Line(NamedTuple):
-    """Look of a curve: colour, dashes and marker each tell it apart; without dashes all points are drawn."""
-
-    label: str
-    color: str
-    dashes: str | tuple = "-"
-    marker: str = ""
-    width: float = 1.4
-    size: float = 4.0  # of its markers, in points
-    filled: bool = True
-    explained: bool = True  # whether a legend names it by itself
-
-    @property
-    def look(self) -> dict[str, Any]:
-        """Keywords for matplotlib, without the label."""
-        return {
-            "color": self.color,
-            "linestyle": self.dashes,
-            "marker": self.marker,
-            "linewidth": self.width,
-            "markersize": self.size,
-            "fillstyle": "full" if self.filled else "none",
-        }
-
-
-# A sequence (three levels of heterogeneity, four numbers of local steps) keeps its order of entries.
-SEQUENCE = (
-    Line("", BLUE, "-", "o"),
-    Line("", ORANGE, (0, (5, 1.5)), "s"),
-    Line("", GREEN, (0, (4, 1.5, 1, 1.5)), "^"),
-    Line("", PURPLE, (0, (1, 1)), "D"),
-    Line("", BLACK, (0, (6, 2, 2, 2)), "v"),
-    Line("", SKY, (0, (3, 1)), "P"),
-    Line("", VERMILLION, (0, (2, 1)), "X"),
-)
-
-
 def styled(draw):
     """Decorate a function that draws, so that it uses this style and ignores the user's configuration."""
     return matplotlib.rc_context(RC)(draw)
-
-
-def sequence_lines(labels: Mapping[Any, str]) -> dict[Any, Line]:
-    """Return one line per key of `labels`, in order, with the labels given."""
-    return {
-        key: SEQUENCE[number % len(SEQUENCE)]._replace(label=label)
-        for number, (key, label) in enumerate(labels.items())
-    }
 
 
 @styled

@@ -7,20 +7,23 @@ the workflow's small jobs need not pay. The first call compiles; later processes
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 import numba
-from numba.core.caching import InTreeCacheLocator
+from numba.core.caching import FunctionCache, IndexDataCacheFile, InTreeCacheLocator
 
 
 def _digest() -> str:
     """Name of all kernels' sources: numba itself would overlook a change in what a kernel calls."""
     sources = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    return sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
 
 
 # With bounds checks, which numba's own cache would not tell from the rest, kernels are compiled apart.
@@ -52,13 +55,54 @@ class Locator(InTreeCacheLocator):
         return _CACHE.name
 
 
+class _Files(IndexDataCacheFile):
+    """A kernel's files, each with a hash at its end. What is damaged or cannot be kept is compiled anew.
+
+    Machine code with a flipped bit would run, and say something else.
+    """
+
+    def _load_index(self) -> dict[Any, str]:
+        return super()._load_index() if _intact(self._index_path) else {}
+
+    def _load_data(self, name: str) -> Any:
+        if not _intact(path := self._data_path(name)):
+            raise OSError(f"{path}: damaged")  # for numba, a file that is missing
+        return super()._load_data(name)
+
+    def save(self, key: Any, data: Any) -> None:
+        with suppress(OSError):  # a full disk, say
+            super().save(key, data)
+
+    @contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[BytesIO]:
+        with super()._open_for_write(filepath) as file:
+            yield (content := BytesIO())
+            file.write(content.getvalue() + sha256(content.getvalue()).digest())
+
+
+def _intact(path: str) -> bool:
+    """Whether a file can be read and ends in the hash of the rest."""
+    with suppress(OSError):
+        content = Path(path).read_bytes()
+        return content[-32:] == sha256(content[:-32]).digest()
+    return False
+
+
+class _Kept(FunctionCache):
+    def __init__(self, function: Callable) -> None:
+        super().__init__(function)
+        locator = self._impl.locator
+        self._cache_file = _Files(
+            locator.get_cache_path(), self._impl.filename_base, locator.get_source_stamp()
+        )
+
+
 def _compiled(function: Callable, fastmath: set[str]) -> Callable:
     numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.Locator"
-    settings = {"error_model": "numpy", "fastmath": fastmath}
-    try:
-        return numba.njit(cache=True, **settings)(function)
-    except RuntimeError:  # there is no folder that it may write to
-        return numba.njit(**settings)(function)
+    made = numba.njit(error_model="numpy", fastmath=fastmath)(function)
+    with suppress(RuntimeError):  # there is no folder that it may write to
+        made._cache = _Kept(function)
+    return made
 
 
 def compiled(function: Callable) -> Callable:

@@ -1,4 +1,4 @@
-"""Feature-sign search: lasso problems, solved exactly for the signs that their codes seem to have.
+"""Feature-sign search: lasso problems, solved exactly for guessed signs of their codes.
 
 H. Lee, A. Battle, R. Raina, A. Ng: Efficient sparse coding algorithms, NeurIPS 2006 (Algorithm 1).
 """
@@ -9,39 +9,39 @@ import numpy as np
 
 from replifed.kernels import compiled
 
-# Exact solves of one problem; each lowers its objective, and a few tens do for 50 unknowns.
-_MOST_SOLVES = 400
+# Maximum number of exact solves of a problem; each lowers its objective, and 50 unknowns need a few tens.
+_MAX_SOLVES = 400
 # Largest relative violation of the optimality conditions that counts as rounding.
 _TOLERANCE = 1e-12
 
 
 @compiled
-def search_signs(G, which, right, penalty, sweeps, h):
+def search_signs(G, dictionary, right, penalty, sweeps, h):
     """Minimise 1/2 h' G h - c' h + penalty |h|_1 from h, in place, for each row c of `right` (n, K).
 
-    Row i has the Gram matrix G[which[i]]. Some sweeps of coordinate descent guess the signs. Then: solve
-    exactly for them; where some come out otherwise, go to the best of the points at which a coordinate
-    changes its sign on the way; where all agree, let in the coordinate that violates the optimality
-    conditions most, or stop.
+    Row i has the Gram matrix G[dictionary[i]]. `sweeps` of coordinate descent guess the signs. Then the
+    problem is solved exactly for them. If signs of the solution differ, go to the best point on the line to
+    it at which a coordinate changes its sign; if all agree, add the coordinate that violates the optimality
+    conditions most to the support, or stop.
     """
     n, K = right.shape
-    signs, exact, residual, way = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
+    signs, exact, residual, direction = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
     support, factor = np.empty(K, np.int64), np.empty((K, K))
     for i in range(n):
-        A, c, now = G[which[i]], right[i], h[i]
-        _descend(A, c, penalty, sweeps, now, residual)
+        A, c, code = G[dictionary[i]], right[i], h[i]
+        _descend(A, c, penalty, sweeps, code, residual)
         size = penalty
         for k in range(K):
-            signs[k] = np.sign(now[k])
+            signs[k] = np.sign(code[k])
             size = max(size, penalty + abs(c[k]))
-        for _ in range(_MOST_SOLVES):
+        for _ in range(_MAX_SOLVES):
             if not _solve(A, c, penalty, signs, support, factor, exact):
-                _go_towards(A, c, penalty, exact, way, now)
+                _search_line(A, c, penalty, exact, direction, code)
                 for k in range(K):
-                    signs[k] = np.sign(now[k])
+                    signs[k] = np.sign(code[k])
                 continue
-            now[:] = exact
-            _subtract(A, c, now, residual)
+            code[:] = exact
+            _residual(A, c, code, residual)
             worst, violation = -1, penalty + _TOLERANCE * size
             for k in range(K):
                 if signs[k] == 0 and abs(residual[k]) > violation:
@@ -52,8 +52,8 @@ def search_signs(G, which, right, penalty, sweeps, h):
 
 
 @compiled
-def _subtract(A, c, h, residual):
-    """residual = c - A h."""
+def _residual(A, c, h, residual):
+    """Fill `residual` with c - A h."""
     residual[:] = c
     for l in range(len(c)):  # noqa: E741
         if h[l] != 0:
@@ -64,24 +64,24 @@ def _subtract(A, c, h, residual):
 @compiled
 def _descend(A, c, penalty, sweeps, h, residual):
     """Sweeps of cyclic coordinate descent. Coordinates without a diagonal become 0."""
-    _subtract(A, c, h, residual)
+    _residual(A, c, h, residual)
     for _ in range(sweeps):
         for k in range(len(c)):
             scale = A[k, k]
             r = residual[k] + scale * h[k]
             new = np.sign(r) * max(abs(r) - penalty, 0.0) / scale if scale > 0 else 0.0
-            moved = new - h[k]
-            if moved != 0:
+            change = new - h[k]
+            if change != 0:
                 h[k] = new
                 for l in range(len(c)):  # noqa: E741
-                    residual[l] -= A[k, l] * moved
+                    residual[l] -= A[k, l] * change
 
 
 @compiled
 def _solve(A, c, penalty, signs, support, factor, exact):
-    """Fill `exact` with what h is if the signs are right, A_SS h_S = c_S - penalty signs_S; tell if they are.
+    """Fill `exact` with the solution of A_SS h_S = c_S - penalty signs_S; return True if it has these signs.
 
-    By Cholesky factors; zeros where A_SS is singular.
+    By Cholesky factors; with zeros, and False, where A_SS is singular.
     """
     size = 0
     for k in range(len(c)):
@@ -112,38 +112,38 @@ def _solve(A, c, penalty, signs, support, factor, exact):
         for l in range(a + 1, size):  # noqa: E741
             exact[k] -= factor[l, a] * exact[support[l]]
         exact[k] /= factor[a, a]
-        agrees &= exact[k] * signs[k] >= 0  # not where it is no number
+        agrees &= exact[k] * signs[k] >= 0  # False for NaN
     return agrees
 
 
 @compiled
-def _go_towards(A, c, penalty, target, way, h):
-    """Go from `h` to where, on the way to `target`, the objective is least among the changes of sign."""
+def _search_line(A, c, penalty, target, direction, h):
+    """Move `h` to the sign change on the line to `target`, or to its end, with the lowest objective."""
     K = len(c)
     for k in range(K):
-        way[k] = (target[k] if np.isfinite(target[k]) else 0.0) - h[k]
-    slope, bend = 0.0, 0.0  # the smooth part of the objective at h + t way is slope t + bend t^2 / 2
+        direction[k] = (target[k] if np.isfinite(target[k]) else 0.0) - h[k]
+    slope, curvature = 0.0, 0.0  # the smooth objective at h + t direction is slope t + curvature t^2 / 2
     for k in range(K):
         product, gradient = 0.0, -c[k]
         for l in range(K):  # noqa: E741
-            product += A[k, l] * way[l]
+            product += A[k, l] * direction[l]
             gradient += A[k, l] * h[l]
-        slope += gradient * way[k]
-        bend += product * way[k]
-    best, least = 1.0, np.inf
+        slope += gradient * direction[k]
+        curvature += product * direction[k]
+    best, lowest = 1.0, np.inf
     for k in range(K):
-        t = _crossing(h[k], way[k])
-        value = slope * t + 0.5 * bend * t * t
+        t = _crossing(h[k], direction[k])
+        value = slope * t + 0.5 * curvature * t * t
         for l in range(K):  # noqa: E741
-            value += penalty * abs(h[l] + t * way[l])
-        if value < least:
-            best, least = t, value
+            value += penalty * abs(h[l] + t * direction[l])
+        if value < lowest:
+            best, lowest = t, value
     for k in range(K):
-        crosses = best < 1 and _crossing(h[k], way[k]) == best
-        h[k] = 0.0 if crosses else h[k] + best * way[k]
+        crosses = best < 1 and _crossing(h[k], direction[k]) == best
+        h[k] = 0.0 if crosses else h[k] + best * direction[k]
 
 
 @compiled
-def _crossing(start, way):
-    """Where on the way, from 0 to 1, a coordinate changes its sign; else at the end."""
-    return -start / way if start * (start + way) < 0 else 1.0
+def _crossing(start, direction):
+    """Fraction of the line, from 0 to 1, at which a coordinate changes its sign; 1 if it does not."""
+    return -start / direction if start * (start + direction) < 0 else 1.0

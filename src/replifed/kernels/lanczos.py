@@ -1,4 +1,4 @@
-"""The eigenpair of largest magnitude of symmetric matrices, each in as many steps as it needs."""
+"""Eigenpair of largest magnitude of symmetric matrices, by Lanczos iteration."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ import numpy as np
 from replifed.kernels import compiled
 from replifed.kernels.linear import dot
 
-# Steps between two looks at the error, each of which costs about as much as a step.
-_LOOK = 4
+# Steps between two checks of the error, each of which costs about as much as a step.
+_CHECK_EVERY = 4
 # Laguerre's iteration is of third order, and comes from outside all roots: it needs about six.
-_MOST_CORRECTIONS = 100
+_MAX_CORRECTIONS = 100
 
 
 @compiled
-def leading_eigenpairs(matrices, start, tolerance, most, values, vectors):
+def leading_eigenpairs(matrices, start, tolerance, max_steps, values, vectors):
     """Fill `values` (c,) and `vectors` (c, n), by Lanczos iteration with full reorthogonalisation.
 
-    From the unit vector `start`, until the residual |A v - theta v| is `tolerance` |theta|, in at most `most`
-    <= n steps. NaN for a matrix with entries that are not finite; a zero matrix has a value of zero.
+    From the unit vector `start`, until the residual |A v - theta v| is `tolerance` |theta|, in at most
+    `max_steps` <= n steps. NaN for a matrix that is not finite; the value of a zero matrix is zero.
     """
     n = len(start)
-    Q = np.empty((most, n))
-    r, along, s = np.empty(n), np.empty(most), np.empty(most)
+    Q = np.empty((max_steps, n))
+    r, components, s = np.empty(n), np.empty(max_steps), np.empty(max_steps)
     # Diagonal and subdiagonal of the tridiagonal matrix.
-    d, e = np.empty(most), np.empty(most)
+    d, e = np.empty(max_steps), np.empty(max_steps)
     for i in range(len(matrices)):
         A = matrices[i]
         Q[0] = start
         theta, size = 0.0, 0.0
-        for k in range(most):
+        for k in range(max_steps):
             _times_symmetric(A, Q[k], r)
             d[k] = dot(r, Q[k])
             if not np.isfinite(d[k]):
                 theta, s[0] = np.nan, np.nan
                 break
             for _ in range(2):
-                _remove(r, Q[: k + 1], along)
+                _orthogonalise(r, Q[: k + 1], components)
             beta = np.sqrt(dot(r, r))
             size = max(size, abs(d[k]))
-            # Of an invariant subspace nothing is left but rounding error.
-            ends = k + 1 == most or not beta > 1e-14 * size
-            if ends or (k + 1) % _LOOK == 0:
+            # On an invariant subspace only rounding error remains.
+            ends = k + 1 == max_steps or not beta > 1e-14 * size
+            if ends or (k + 1) % _CHECK_EVERY == 0:
                 theta = largest_of_tridiagonal(d[: k + 1], e[:k], s[: k + 1])
                 if ends or beta * abs(s[k]) <= tolerance * abs(theta):
                     break
@@ -85,18 +85,18 @@ def _times_symmetric(A, q, r):
 
 
 @compiled
-def _remove(r, Q, along):
-    """Take from r what lies along the rows of Q."""
+def _orthogonalise(r, Q, components):
+    """Subtract from `r` its components along the orthonormal rows of Q."""
     for m in range(len(Q)):
-        along[m] = dot(Q[m], r)
+        components[m] = dot(Q[m], r)
     for m in range(len(Q)):
         for j in range(len(r)):
-            r[j] -= along[m] * Q[m, j]
+            r[j] -= components[m] * Q[m, j]
 
 
 @compiled
 def largest_of_tridiagonal(d, e, s):
-    """The eigenvalue of largest magnitude of a tridiagonal matrix; fills `s` with its unit vector."""
+    """Return the eigenvalue of largest magnitude of a tridiagonal matrix; fill `s` with its unit vector."""
     top, bottom = _largest(d, e, 1.0), -_largest(d, e, -1.0)
     theta = top if abs(top) >= abs(bottom) else bottom
     _vector(d, e, theta, s)
@@ -105,7 +105,7 @@ def largest_of_tridiagonal(d, e, s):
 
 @compiled
 def _largest(d, e, sign):
-    """The largest eigenvalue of `sign` times a tridiagonal matrix, by Laguerre's iteration from above.
+    """Largest eigenvalue of `sign` times a tridiagonal matrix, by Laguerre's iteration from above.
 
     The logarithmic derivatives of the characteristic polynomial come from those of the pivots
     q_i = (x - d_i) - e_{i-1}^2 / q_{i-1}, which are positive above all eigenvalues.
@@ -117,21 +117,21 @@ def _largest(d, e, sign):
         x = max(x, sign * d[i] + before + after)
         scale = max(scale, abs(d[i]) + before + after)
         before = after
-    for _ in range(_MOST_CORRECTIONS):
+    for _ in range(_MAX_CORRECTIONS):
         # p'/p and -(p'/p)', as sums over the pivots.
         first, second = 0.0, 0.0
-        q, slope, bend, square = 1.0, 0.0, 0.0, 0.0
+        q, slope, curvature, square = 1.0, 0.0, 0.0, 0.0
         for i in range(n):
             ratio = square / q
-            # slope = q'/q and bend = q''/q, of the pivot before until here.
-            dq, ddq = 1.0 + ratio * slope, ratio * (bend - 2.0 * slope * slope)
+            # slope = q'/q and curvature = q''/q, still of the previous pivot.
+            dq, ddq = 1.0 + ratio * slope, ratio * (curvature - 2.0 * slope * slope)
             q = x - sign * d[i] - ratio
             # At an eigenvalue, or below it by rounding.
             if not q > 0.0:
                 return x
-            slope, bend = dq / q, ddq / q
+            slope, curvature = dq / q, ddq / q
             first += slope
-            second += slope * slope - bend
+            second += slope * slope - curvature
             square = e[i] * e[i] if i + 1 < n else 0.0
         step = n / (first + np.sqrt(max((n - 1) * (n * second - first * first), 0.0)))
         x -= step
@@ -144,8 +144,8 @@ def _largest(d, e, sign):
 def _vector(d, e, theta, s):
     """Fill `s` with the unit vector of the eigenvalue `theta` at an end of the spectrum.
 
-    From the pivots from the last row up, which are all of one sign: s_i = -e_{i-1} s_{i-1} / p_i. The first
-    coordinate is the share of Lanczos iteration's start, and not small.
+    By the pivots p_i, computed from the last row up and all of one sign: s_i = -e_{i-1} s_{i-1} / p_i. The
+    first coordinate is the component along the start of the Lanczos iteration, and not small.
     """
     n = len(d)
     tiny = 1e-300

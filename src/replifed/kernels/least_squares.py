@@ -7,33 +7,33 @@ import numpy as np
 from replifed.kernels import compiled
 from replifed.kernels.linear import combine, predict
 
-# Corrections after the normal equations; each gains the digits that squaring the condition number left.
+# Corrections after the normal equations; each gains the digits that the squared condition number leaves.
 _CORRECTIONS = 4
-# Corrections end once they are so small, relative to the solution; a last one above has not converged.
-_SETTLED = 1e-13
-# Rounding errors of each column that a residual may be made of where the columns fit.
+# Largest size of a correction, relative to the solution, at which the iteration has converged.
+_CONVERGED = 1e-13
+# Residual, in rounding errors of the columns, up to which the columns fit the targets.
 _FITTING = 4
 
 
 @compiled
-def to_minimisers(columns_of, targets, ridge, support, models, settled):
+def to_minimisers(columns_of, targets, ridge, support, models, converged):
     """Move `models` to the minimisers of |A_i w - y_i|^2 / 2 + ridge_i |w|^2 / 2 over supports.
 
-    Of A_i' in `columns_of` (S, N, D, m), targets (S, N, m) and ridges (S, N); the mask `support` and
-    `models`, zero outside of it, are (R, N, D). Fills the mask `settled` (R, N) with whether the minimiser
-    has been found to rounding; other models stay where they were.
+    Takes A_i' in `columns_of` (S, N, D, m), targets (S, N, m) and ridges (S, N); the mask `support` and
+    `models`, zero outside of it, are (R, N, D). Fills the mask `converged` (R, N) of the models that are
+    minimisers up to rounding; other models do not change.
     """
     S, N, D, m = columns_of.shape
-    longest = 0
+    largest = 0
     for run in range(len(models)):
         for i in range(N):
             count = 0
             for k in range(D):
                 count += support[run, i, k]
-            longest = max(longest, count)
-    size, indices = max(longest, m), np.empty(D, np.intp)
-    everyone, scratch = np.arange(size), np.empty((longest, m), models.dtype)
-    factor, left = np.empty((size, size), models.dtype), np.empty(m, models.dtype)
+            largest = max(largest, count)
+    size, indices = max(largest, m), np.empty(D, np.intp)
+    all_indices, scratch = np.arange(size), np.empty((largest, m), models.dtype)
+    factor, residual = np.empty((size, size), models.dtype), np.empty(m, models.dtype)
     for run in range(len(models)):
         for i in range(N):
             s, n = run * S // len(models), 0
@@ -45,55 +45,57 @@ def to_minimisers(columns_of, targets, ridge, support, models, settled):
             A, w = scratch[:n], np.empty(n, models.dtype)
             for a in range(n):
                 w[a] = models[run, i, support_i[a]]
-            settled[run, i] = ridge[s, i] == 0 and _fits(columns_of[s, i], support_i, targets[s, i], w, left)
-            if settled[run, i]:
+            converged[run, i] = ridge[s, i] == 0 and _fits(
+                columns_of[s, i], support_i, targets[s, i], w, residual
+            )
+            if converged[run, i]:
                 continue
             for a in range(n):
                 A[a] = columns_of[s, i, support_i[a]]
-            step, settled[run, i] = _step(A, targets[s, i], ridge[s, i], w, factor, everyone)
-            if settled[run, i]:
+            step, converged[run, i] = _step(A, targets[s, i], ridge[s, i], w, factor, all_indices)
+            if converged[run, i]:
                 for a in range(n):
                     models[run, i, support_i[a]] += step[a]
 
 
 @compiled
-def _fits(columns, support_i, y, w, left):
-    """Whether the targets are those of `w` on columns a few rounding errors away from the ones given.
+def _fits(columns, support_i, y, w, residual):
+    """Return True if `w` fits the targets exactly on columns that differ by a few rounding errors.
 
-    No computed minimiser is surer than that, and without noise all clients soon start from one.
+    No computed minimiser is more accurate, and without noise all clients soon start from one.
     """
-    left[:] = y
+    residual[:] = y
     scale = 0.0
     for a in range(len(support_i)):
         if w[a] != 0:
             column, length = columns[support_i[a]], 0.0
             for j in range(len(y)):
-                left[j] -= column[j] * w[a]
+                residual[j] -= column[j] * w[a]
                 length += column[j] ** 2
             scale += np.sqrt(length) * abs(w[a])
-    residual = 0.0
+    squared = 0.0
     for j in range(len(y)):
-        residual += left[j] ** 2
-    return np.sqrt(residual) <= _FITTING * np.finfo(w.dtype).eps * scale
+        squared += residual[j] ** 2
+    return np.sqrt(squared) <= _FITTING * np.finfo(w.dtype).eps * scale
 
 
 @compiled
-def _step(A, y, ridge, w, factor, everyone):
-    """Shortest step from `w` (s,) to a minimiser, and whether it was found; A is (s, m)."""
+def _step(A, y, ridge, w, factor, all_indices):
+    """Return the shortest step from `w` (s,) to a minimiser, and True if it converged; A is (s, m)."""
     s, m = A.shape
     step, slope, change = np.zeros(s, w.dtype), np.empty(s, w.dtype), np.empty(s, w.dtype)
-    left, moved = np.empty(m, w.dtype), np.empty(m, w.dtype)
+    residual, predicted = np.empty(m, w.dtype), np.empty(m, w.dtype)
     tall = s <= m or ridge > 0
     # Normal equations in the smaller of the two spaces, then corrections.
     if tall:
         for a in range(s):
-            predict(A, everyone[: a + 1], A[a], factor[a])
+            predict(A, all_indices[: a + 1], A[a], factor[a])
             factor[a, a] += ridge
         n = s
     else:
         B = np.ascontiguousarray(A.T)
         for j in range(m):
-            predict(B, everyone[: j + 1], B[j], factor[j])
+            predict(B, all_indices[: j + 1], B[j], factor[j])
         n = m
     if not _cholesky(factor, n):
         return step, False
@@ -101,32 +103,32 @@ def _step(A, y, ridge, w, factor, everyone):
     for _ in range(1 + _CORRECTIONS):
         for a in range(s):
             slope[a] = w[a] + step[a]
-        combine(A, everyone[:s], slope, moved)
+        combine(A, all_indices[:s], slope, predicted)
         for j in range(m):
-            left[j] = y[j] - moved[j]
+            residual[j] = y[j] - predicted[j]
         if tall:
-            predict(A, everyone[:s], left, slope)
+            predict(A, all_indices[:s], residual, slope)
             for a in range(s):
                 change[a] = slope[a] - ridge * (w[a] + step[a])
             _solve(factor, change)
         else:
-            _solve(factor, left)
-            predict(A, everyone[:s], left, change)
+            _solve(factor, residual)
+            predict(A, all_indices[:s], residual, change)
         before, size, length = size, 0.0, 0.0
         for a in range(s):
             step[a] += change[a]
             size += change[a] ** 2
             length += (w[a] + step[a]) ** 2
-        size, most = np.sqrt(size), _SETTLED * np.sqrt(length)
+        size, bound = np.sqrt(size), _CONVERGED * np.sqrt(length)
         # Corrections shrink by the same factor each time: the next one would be size^2 / before.
-        if size <= most or size * size <= most * before:
+        if size <= bound or size * size <= bound * before:
             return step, True
     return step, False
 
 
 @compiled
 def _cholesky(H, n):
-    """Replace the lower triangle of `H` (n, n) by its factor; say whether it is positive definite."""
+    """Replace the lower triangle of `H` (n, n) by its Cholesky factor; False if it is not definite."""
     for i in range(n):
         for j in range(i + 1):
             total = H[i, j]

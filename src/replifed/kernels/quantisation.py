@@ -1,4 +1,4 @@
-"""Uniform dithered quantisation in one pass; what it means: `operators.quantise`."""
+"""Uniform dithered quantisation in one pass; see `operators.quantise`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from replifed.kernels import compiled_as_written
 def quantise_grown(v, received, before, after, dither, wraps, clips, scale, out):
     """Fill `out` with `received`, (R, N, k, n), and with v quantised wherever bits per coordinate have grown.
 
-    Of `v`, `before`, `after`, and the `dither` of each run or of all, the first k vectors count. If it
-    `wraps`, dither is added modulo 2, and subtracted in the end; if it also `clips`, what this would wrap
-    around goes to the last cell of its own side, which later bits split. Else `scale` widths of a cell times
-    the dither are added.
+    Only the first k vectors of `v`, `before`, `after`, and of the `dither` of each run or of all, are read.
+    If it `wraps`, dither is added modulo 2, and subtracted in the end; if it also `clips`, coordinates that
+    would wrap around go to the last cell on their side, which later bits split. Else `scale` widths of a
+    cell times the dither are added.
     """
     R, N, k, n = received.shape
     for r in range(R):
@@ -47,7 +47,7 @@ def quantise_grown(v, received, before, after, dither, wraps, clips, scale, out)
 
 @compiled_as_written
 def _split(exact, received, width, delta, quantised):
-    """Take cells `width` wide about `received` apart into those of width `delta`: the nearest to `exact`."""
+    """Split cells of `width` about `received` into those of width `delta`; take the nearest to `exact`."""
     last = width / delta - 1.0
     for j in range(len(exact)):
         low = received[j] - 0.5 * width

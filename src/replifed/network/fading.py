@@ -13,7 +13,7 @@ from replifed.randomness import Streams
 
 @dataclass(frozen=True)
 class Constant:
-    """The same budget of `bits` per coordinate for every client in every round."""
+    """Constant budget of `bits` per coordinate, for every client in every round."""
 
     bits: int
 
@@ -28,11 +28,11 @@ class Constant:
 class Rayleigh:
     """Rayleigh fading (Dal Fabbro et al. 2023, eq. 26): B_t = floor(B log2(1 + gamma Gamma)).
 
-    gamma is exponential, drawn anew for every client and round.
+    gamma is exponential, independent for every client and round.
     """
 
     bits: int  # B, per coordinate where gamma Gamma = 1
-    gain: float | NDArray = 1.0  # Gamma, transmission power and attenuation of each client, one or (N,)
+    gain: float | NDArray = 1.0  # Gamma, transmission power and attenuation of the clients, a number or (N,)
     rate: float = 1.0  # nu, one over the mean of gamma
 
     def __post_init__(self) -> None:

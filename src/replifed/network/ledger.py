@@ -1,4 +1,4 @@
-"""The ledger of traffic and work: what one communication round used, summed over the clients."""
+"""Ledger of traffic and work: the cost of communication rounds, summed over the clients."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ BITS_PER_VALUE = 32
 
 
 class Cost(NamedTuple):
-    """What a round used. Each field is a number, or an array that goes with the runs, (R,)."""
+    """Cost of a round. Each field is a number, or an array with an entry per run, (R,)."""
 
     bits_up: float | NDArray  # from all clients to the server
     bits_down: float | NDArray  # from the server to active clients; a broadcast counts once per client
-    exchanges: float | NDArray = 1  # times that clients and server wait for each other
+    exchanges: float | NDArray = 1  # round trips in which clients and server wait for each other
     iterations: float | NDArray = 0  # local steps of each active client
     sample_gradients: float | NDArray = 0  # gradients of single samples, over all clients
     hessians: float | NDArray = 0  # local Hessians computed, over all clients
@@ -31,9 +31,9 @@ class Ledger:
         self.totals = {name: np.zeros(runs) for name in Cost._fields}
 
     def add(self, cost: Cost, runs: NDArray) -> None:
-        """Add one round's cost to the runs that had that round (boolean, shape (R,))."""
-        for name, used in zip(Cost._fields, cost, strict=True):
-            self.totals[name] += np.where(runs, used, 0.0)
+        """Add a round's cost to the runs that took part in it, the mask `runs` (R,)."""
+        for name, amount in zip(Cost._fields, cost, strict=True):
+            self.totals[name] += np.where(runs, amount, 0.0)
 
 
 def dense_bits(d: int) -> int:

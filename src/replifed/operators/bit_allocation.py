@@ -1,4 +1,4 @@
-"""How many bits each eigenvector of a Hessian is worth (Dal Fabbro et al. 2023, Sections III and IV).
+"""Allocation of bits to the eigenvectors of a Hessian (Dal Fabbro et al. 2023, Sections III and IV).
 
 A Hessian with eigenvalues l_1 >= ... >= l_n is approximated by sum_{i<=q} (l_i - rho) v_i v_i' + rho I
 with rho = l_{q+1}. Vector i is sent with b_i bits per coordinate, which gives its coordinates
@@ -8,10 +8,10 @@ an error of variance Delta_i^2/12 with Delta_i = 2^(1-b_i). The expected squared
     f(x, q) = sum_{i>q} lbar_i^2 + sum_{i<=q} gamma_i x_i
               + (a2 - a3) sum_{i<=q} lbar_i^2 x_i^2 + a3 (sum_{i<=q} lbar_i x_i)^2.
 
-Problems (16) and (21) minimise it under sum b_i = B. In terms of the bits sent in all, of which p_i
-came earlier, (21) is (16) with the further constraint b_i >= p_i; so one solver serves both. Every
-function takes stacks of clients and runs. A client whose eigenvalues are not all finite, in a run that has
-diverged, has its bits shared out as if they were zero.
+Problems (16) and (21) minimise it under sum b_i = B. In terms of all bits sent so far, of which p_i
+were sent in earlier rounds, (21) is (16) with the further constraint b_i >= p_i; so one solver serves both.
+Every function takes stacks of clients and runs. If a client's eigenvalues are not all finite, since its run
+has diverged, its bits are allocated as if they were zero.
 """
 
 from __future__ import annotations
@@ -43,15 +43,17 @@ def a3(n: int) -> float:
 def coefficients(values: NDArray, q: NDArray) -> tuple[NDArray, NDArray]:
     """gamma_i (below eq. (15)) and lbar_i (below eq. (10)), shape (..., n); zero for i > q.
 
-    `values` (..., n) are the eigenvalues, not increasing, and q (...) the vectors considered, 0 to n - 1.
+    `values` (..., n) are the eigenvalues, not increasing, and q (...), from 0 to n - 1, counts the vectors
+    considered.
     """
-    chosen, rho = _chosen_and_rho(values, q)
-    lbar = np.where(chosen, values - rho, 0.0)
-    d = np.where(chosen, 0.0, rho - values).sum(axis=-1, keepdims=True) / 6
+    considered, rho = _considered_and_rho(values, q)
+    lbar = np.where(considered, values - rho, 0.0)
+    d = np.where(considered, 0.0, rho - values).sum(axis=-1, keepdims=True) / 6
     return d * lbar + a1(values.shape[-1]) * lbar**2, lbar
 
 
-def _chosen_and_rho(values: NDArray, q: NDArray) -> tuple[NDArray, NDArray]:
+def _considered_and_rho(values: NDArray, q: NDArray) -> tuple[NDArray, NDArray]:
+    """Mask (..., n) of the first q vectors, and rho = l_{q+1}, (..., 1)."""
     q = np.asarray(q)[..., None]
     rho = np.take_along_axis(values, np.broadcast_to(q, (*values.shape[:-1], 1)), axis=-1)
     return np.arange(values.shape[-1]) < q, rho
@@ -61,11 +63,11 @@ def expected_error(values: NDArray, q: NDArray, x: NDArray) -> NDArray:
     """f(x, q) of eq. (15), shape (...); x_i for i > q does not matter."""
     n = values.shape[-1]
     gamma, lbar = coefficients(values, q)
-    chosen, rho = _chosen_and_rho(values, q)
-    left_out = np.where(chosen, 0.0, values - rho) ** 2
+    considered, rho = _considered_and_rho(values, q)
+    omitted = np.where(considered, 0.0, values - rho) ** 2
     scaled = lbar * x
     quadratic = (a2(n) - a3(n)) * (scaled**2).sum(axis=-1) + a3(n) * scaled.sum(axis=-1) ** 2
-    return left_out.sum(axis=-1) + (gamma * x).sum(axis=-1) + quadratic
+    return omitted.sum(axis=-1) + (gamma * x).sum(axis=-1) + quadratic
 
 
 def _scaled(values: NDArray) -> NDArray:
@@ -84,88 +86,88 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
     values, previous : arrays, shape (..., n)
         Eigenvalues, not increasing, and p_i, bits per coordinate sent so far; zero for i > q.
     q, budget : int arrays, shape (...)
-        Vectors considered, at most n - 1, and B, bits per coordinate to share out now.
+        Number of vectors considered, at most n - 1, and B, bits per coordinate to allocate now.
     b_max : int
-        The most bits that a coordinate may get over time.
+        Maximum number of bits of a coordinate, over all rounds.
 
     Returns
     -------
     array, shape (..., n)
         b_i, real numbers with p_i <= b_i <= b_max that sum to min(B, free bits) + sum p_i. Vectors with
-        lbar_i = 0 are worth no bits, and have none free.
+        lbar_i = 0 get no bits, and count as having none free.
     """
-    from replifed.kernels.allocation import share_out
+    from replifed.kernels.allocation import allocate_bits
 
     n = values.shape[-1]
     gamma, lbar = coefficients(_scaled(values), q)
     previous = np.broadcast_to(previous, values.shape)
-    # No vector behind the last one considered gets bits.
-    k, everyone = max(int(np.max(q)), 1), previous
+    # Vectors after the last one considered get no bits.
+    k, all_previous = max(int(np.max(q)), 1), previous
     gamma, lbar, previous = gamma[..., :k], lbar[..., :k], previous[..., :k]
-    worth = lbar > _SMALLEST * lbar.max(axis=-1, keepdims=True)
-    gamma, lbar = (np.where(worth, each, 0.0) for each in (gamma, lbar))
-    free = np.where(worth, b_max - previous, 0)
-    wanted = np.minimum(np.asarray(budget), free.sum(axis=-1)) + previous.sum(axis=-1)
+    useful = lbar > _SMALLEST * lbar.max(axis=-1, keepdims=True)
+    gamma, lbar = (np.where(useful, each, 0.0) for each in (gamma, lbar))
+    free = np.where(useful, b_max - previous, 0)
+    total = np.minimum(np.asarray(budget), free.sum(axis=-1)) + previous.sum(axis=-1)
     highest = np.exp2(2.0 * (1 - previous))
-    lowest = np.where(worth, 4.0 ** (1 - b_max), highest)
+    lowest = np.where(useful, 4.0 ** (1 - b_max), highest)
     square, cross = 2 * (a2(n) - a3(n)) * lbar**2, 2 * a3(n) * lbar
     bits = np.empty(lbar.shape)
     flat = (each.reshape(-1, k) for each in (gamma, lbar, square, cross, lowest, highest))
-    share_out(*flat, np.broadcast_to(wanted, bits.shape[:-1]).astype(float).ravel(), bits.reshape(-1, k))
-    return _with_the_rest(bits, everyone)
+    allocate_bits(*flat, np.broadcast_to(total, bits.shape[:-1]).astype(float).ravel(), bits.reshape(-1, k))
+    return _completed(bits, all_previous)
 
 
 def to_integers(
     bits: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max: int
 ) -> NDArray[np.int64]:
-    """Round to whole bits that sum to min(B, what b_max leaves of the first q vectors) (Section III-A).
+    """Round to integers that sum to min(B, free bits of the first q vectors) + sum p_i (Section III-A).
 
-    The nearest integers first; then one bit less where rounding up gained most, or one more where
-    rounding down lost most; ties keep the bits in the order of the eigenvalues. Where `bits`, from
-    `solve`, are no numbers, bits sent before are kept first. Other parameters are those of `solve`.
+    First to the nearest integers; then one bit less where rounding up gained most, or one more where rounding
+    down lost most; ties keep the bits in the order of the eigenvalues. Where `bits`, from `solve`, are not
+    finite, rounding begins at the bits sent before. Other parameters are those of `solve`.
     """
-    k, everyone = max(int(np.max(q)), 1), previous
+    k, all_previous = max(int(np.max(q)), 1), previous
     bits, previous = bits[..., :k], previous[..., :k]
     bits = np.where(np.isfinite(bits), bits, previous)
-    chosen = np.arange(k) < np.asarray(q)[..., None]
-    free = np.where(chosen, b_max - previous, 0).sum(axis=-1)
-    wanted = np.minimum(np.asarray(budget), free) + previous.sum(axis=-1)
-    whole = np.clip(np.rint(bits), previous, np.where(chosen, b_max, previous)).astype(np.int64)
-    while (missing := wanted - whole.sum(axis=-1)).any():
+    considered = np.arange(k) < np.asarray(q)[..., None]
+    free = np.where(considered, b_max - previous, 0).sum(axis=-1)
+    total = np.minimum(np.asarray(budget), free) + previous.sum(axis=-1)
+    whole = np.clip(np.rint(bits), previous, np.where(considered, b_max, previous)).astype(np.int64)
+    while (missing := total - whole.sum(axis=-1)).any():
         gained = whole - bits
-        # Who gives a bit: those rounded up furthest, the last ones first among equals.
-        giving = np.where(whole > previous, gained, -np.inf)[..., ::-1]
-        rank = _rank(-giving)[..., ::-1]
-        gives = (rank < np.maximum(-missing, 0)[..., None]) & (whole > previous)
-        # Who gets one: those rounded down furthest, the first ones first among equals.
-        getting = chosen & (whole < b_max)
-        rank = _rank(np.where(getting, gained, np.inf))
-        gets = (rank < np.maximum(missing, 0)[..., None]) & getting
-        if not (gives | gets).any():
-            raise ReplifedError(f"a budget of {np.min(budget)} bits cannot be shared out: must be 0 or more")
-        whole = whole + gets - gives
-    return _with_the_rest(whole, everyone)
+        # One bit less for those rounded up furthest, the last ones first among equals.
+        excess = np.where(whole > previous, gained, -np.inf)[..., ::-1]
+        rank = _rank(-excess)[..., ::-1]
+        decreased = (rank < np.maximum(-missing, 0)[..., None]) & (whole > previous)
+        # One bit more for those rounded down furthest, the first ones first among equals.
+        open_to_more = considered & (whole < b_max)
+        rank = _rank(np.where(open_to_more, gained, np.inf))
+        increased = (rank < np.maximum(missing, 0)[..., None]) & open_to_more
+        if not (decreased | increased).any():
+            raise ReplifedError(f"a budget of {np.min(budget)} bits cannot be allocated: must be 0 or more")
+        whole = whole + increased - decreased
+    return _completed(whole, all_previous)
 
 
-def _with_the_rest(first: NDArray, everyone: NDArray) -> NDArray:
-    """`first` (..., k) and what `everyone` (..., n) has from k on."""
-    rest = np.asarray(everyone)[..., first.shape[-1] :]
+def _completed(first: NDArray, previous: NDArray) -> NDArray:
+    """Bits `first` (..., k), followed by those of `previous` (..., n) from k on."""
+    rest = np.asarray(previous)[..., first.shape[-1] :]
     rest = np.broadcast_to(rest, (*first.shape[:-1], rest.shape[-1]))
     return np.concatenate([first, rest.astype(first.dtype)], axis=-1)
 
 
 def _rank(keys: NDArray) -> NDArray:
-    """Place of each entry in increasing order along the last axis; equal ones keep their order."""
+    """Rank of each entry in increasing order along the last axis; ties keep their order."""
     return np.argsort(np.argsort(keys, axis=-1, kind="stable"), axis=-1, kind="stable")
 
 
 def allocate(
     values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max: int
 ) -> NDArray[np.int64]:
-    """Whole bits per coordinate that each vector has after this round, by the heuristic of Section IV-C.
+    """Integer bits per coordinate of each vector after this round, by the heuristic of Section IV-C.
 
     Problem (21) is solved once, for qbar = min(q_{t-1} + B, n - 1) vectors. Parameters are those of `solve`,
-    with q = q_{t-1}, the vectors that have bits already.
+    with q = q_{t-1}, the number of vectors that have bits already.
     """
     n = values.shape[-1]
     qbar = np.minimum(np.asarray(q) + np.asarray(budget), n - 1)
@@ -175,18 +177,18 @@ def allocate(
 def allocate_exactly(
     values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max: int
 ) -> NDArray[np.int64]:
-    """As `allocate`, but the best of all q from q_{t-1}, or 1 where there is a budget, to n - 1."""
+    """Allocation by the best of all q from q_{t-1}, or 1 if there is a budget, to n - 1; see `allocate`."""
     values = _scaled(values)
-    at_least = np.maximum(q, np.minimum(budget, 1))
-    least, chosen, real = np.full(at_least.shape, np.inf), at_least, np.zeros(values.shape)
-    for tried in range(values.shape[-1]):
-        each = np.maximum(tried, at_least)
-        bits = solve(values, each, previous, budget, b_max)
-        error = expected_error(values, each, interval_squared(bits))
-        better = error < least
-        least, chosen = np.where(better, error, least), np.where(better, each, chosen)
-        real = np.where(better[..., None], bits, real)
-    return to_integers(real, chosen, previous, budget, b_max)
+    smallest_q = np.maximum(q, np.minimum(budget, 1))
+    lowest, best_q, best_bits = np.full(smallest_q.shape, np.inf), smallest_q, np.zeros(values.shape)
+    for candidate in range(values.shape[-1]):
+        q = np.maximum(candidate, smallest_q)
+        bits = solve(values, q, previous, budget, b_max)
+        error = expected_error(values, q, interval_squared(bits))
+        better = error < lowest
+        lowest, best_q = np.where(better, error, lowest), np.where(better, q, best_q)
+        best_bits = np.where(better[..., None], bits, best_bits)
+    return to_integers(best_bits, best_q, previous, budget, b_max)
 
 
 def interval_squared(bits: NDArray) -> NDArray:

@@ -1,4 +1,4 @@
-"""Dictionaries: matrices (n, d) whose columns, the atoms, combine to models; drawn, learned and pursued."""
+"""Dictionaries: matrices (n, d) whose columns, the atoms, combine to models. Sampling, learning, pursuit."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 
 
 def gaussian(rng: np.random.Generator, n: int, d: int) -> NDArray:
-    """Return d atoms with independent entries N(0, 1/n), so of length about one."""
+    """Return d atoms with independent entries N(0, 1/n), so of norm about one."""
     return rng.standard_normal((n, d)) / np.sqrt(n)
 
 
 def small_space(atoms: NDArray) -> tuple[NDArray, NDArray]:
     """Factor atoms (n, d), n >= d, as Q R.
 
-    What is a combination of atoms is Q z with z in R^d, of the same length; its atoms are the columns of R.
-    Nothing that has to do with the atoms alone needs the n-dimensional space any more. R's diagonal is not
-    negative.
+    A combination of atoms is Q z with z in R^d of the same norm, where the atoms are the columns of R, so
+    that computations with combinations alone need d dimensions instead of n. R's diagonal is not negative.
     """
     q, r = np.linalg.qr(atoms)
     signs = np.where(np.diag(r) < 0, -1.0, 1.0)
@@ -34,23 +33,23 @@ def matching_pursuit(gram: NDArray, correlations: NDArray, k: int) -> NDArray:
     Returns
     -------
     array, shape (n, d)
-        Coefficients. Fewer than `k` are non-zero where the vector is reached earlier, or where no atom
-        that is independent of the chosen ones is left.
+        Coefficients. Fewer than `k` are non-zero where the vector is matched earlier, or where all
+        remaining atoms depend on the selected ones.
     """
     # Imported here since it takes a second, and only dictionaries need it.
     from sklearn.linear_model import orthogonal_mp_gram
 
     coefficients = np.zeros_like(correlations)
     # A vector of zeros has no atoms at all.
-    some = np.flatnonzero(np.isfinite(correlations).all(axis=1) & (correlations != 0).any(axis=1))
-    if some.size:
+    nonzero = np.flatnonzero(np.isfinite(correlations).all(axis=1) & (correlations != 0).any(axis=1))
+    if nonzero.size:
         with warnings.catch_warnings():
-            # It warns of dependent atoms, and then stops early, which is all that can be asked of it.
+            # It warns of dependent atoms and stops early, as it should.
             warnings.simplefilter("ignore", RuntimeWarning)
             fitted = orthogonal_mp_gram(
-                gram, np.ascontiguousarray(correlations[some].T), n_nonzero_coefs=int(k), copy_Xy=True
+                gram, np.ascontiguousarray(correlations[nonzero].T), n_nonzero_coefs=int(k), copy_Xy=True
             )
-        coefficients[some] = fitted.T.reshape(len(some), -1)
+        coefficients[nonzero] = fitted.T.reshape(len(nonzero), -1)
     coefficients[~np.isfinite(correlations).all(axis=1)] = np.inf
     return coefficients
 
@@ -66,8 +65,9 @@ class Learned(NamedTuple):
 def ksvd(Y: NDArray, d: int, sparsity: int, iterations: int, rng: np.random.Generator) -> Learned:
     """Learn `d` atoms such that each column of Y (n, m) is close to a combination of `sparsity` of them.
 
-    K-SVD (Aharon, Elad, Bruckstein 2006); `rng` chooses the columns, the training vectors, that are the first
-    atoms. Every atom combines training vectors: with m < n all is done on the m x m factor of Y = Q R.
+    K-SVD (Aharon, Elad, Bruckstein 2006); `rng` selects the training vectors, columns of Y, that are
+    the initial atoms. Every atom combines training vectors: with m < n, K-SVD runs on the m x m factor of
+    Y = Q R.
     """
     basis = None
     if Y.shape[0] > Y.shape[1]:
@@ -81,26 +81,26 @@ def ksvd(Y: NDArray, d: int, sparsity: int, iterations: int, rng: np.random.Gene
     errors = []
     for _ in range(iterations):
         coded = matching_pursuit(atoms.T @ atoms, Y.T @ atoms, sparsity).T
-        # A pursuit may do worse than the last codes did, on the atoms as they are now: keep the better.
+        # With the updated atoms a pursuit may do worse than the last codes: the better ones are used.
         better = np.linalg.norm(Y - atoms @ coded, axis=0) <= np.linalg.norm(Y - atoms @ codes, axis=0)
         codes = np.where(better, coded, codes)
         for j in range(d):
-            _renew(Y, atoms, codes, j)
+            _update_atom(Y, atoms, codes, j)
         errors.append(np.linalg.norm(Y - atoms @ codes) / np.linalg.norm(Y))
     return Learned(atoms if basis is None else basis @ atoms, codes, np.array(errors))
 
 
-def _renew(Y: NDArray, atoms: NDArray, codes: NDArray, j: int) -> None:
-    """Replace atom j and its coefficients, in place, by the best rank-one fit to what the others leave."""
+def _update_atom(Y: NDArray, atoms: NDArray, codes: NDArray, j: int) -> None:
+    """Replace atom j and its coefficients, in place, by the best rank-one fit to the residual without it."""
     users = np.flatnonzero(codes[j])
     if not users.size:
-        # Nobody uses it: it becomes the training vector that is worst described.
-        left = Y - atoms @ codes
-        worst = left[:, np.argmax(np.einsum("ij,ij->j", left, left))]
+        # An atom without users becomes the training vector with the largest residual.
+        residual = Y - atoms @ codes
+        worst = residual[:, np.argmax(np.einsum("ij,ij->j", residual, residual))]
         if np.linalg.norm(worst) > 0:
             atoms[:, j] = worst / np.linalg.norm(worst)
         return
-    left = Y[:, users] - atoms @ codes[:, users] + np.outer(atoms[:, j], codes[j, users])
-    u, s, vt = np.linalg.svd(left, full_matrices=False)
+    residual = Y[:, users] - atoms @ codes[:, users] + np.outer(atoms[:, j], codes[j, users])
+    u, s, vt = np.linalg.svd(residual, full_matrices=False)
     sign = 1.0 if vt[0, np.argmax(np.abs(vt[0]))] >= 0 else -1.0
     atoms[:, j], codes[j, users] = sign * u[:, 0], sign * s[0] * vt[0]

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
     """Keep the `tau` entries of largest magnitude along the last axis, set the others to zero.
 
-    H_tau of FedHT's Section 1, of `v` (..., d); `tau` is at least 1, and one for each entry of v's first axis
-    or for all. Ties go to the lowest index, so that the result is the same on every machine. A vector that
-    holds a NaN keeps NaN: the simulator calls its run diverged. Takes linear time, and never sorts.
+    H_tau of FedHT's Section 1, of `v` (..., d); `tau` is at least 1, a number or one per entry of v's first
+    axis. Ties go to the lowest index, so that the result is the same on every machine. A vector with
+    a NaN keeps it, so that its run counts as diverged. The time is linear: nothing is sorted.
     """
     from replifed.kernels.selection import keep_largest
 
@@ -19,12 +19,12 @@ def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
     if np.min(tau) >= d:
         return v.copy()
     check_levels(tau, v.shape)
-    kept = np.empty(v.shape, v.dtype)
+    result = np.empty(v.shape, v.dtype)
     integers, most = as_integers(np.ascontiguousarray(v))
     integers = integers.reshape(-1, d)
     levels, keys = np.repeat(tau, len(integers) // max(np.size(tau), 1)), np.arange(d, dtype=np.int32)
-    keep_largest(integers, most, keys[None], np.array([0, d]), levels, as_integers(kept)[0].reshape(-1, d))
-    return kept
+    keep_largest(integers, most, keys[None], np.array([0, d]), levels, as_integers(result)[0].reshape(-1, d))
+    return result
 
 
 def largest(v: NDArray, tau: int | NDArray) -> NDArray:
@@ -33,20 +33,20 @@ def largest(v: NDArray, tau: int | NDArray) -> NDArray:
 
 
 def check_levels(tau: int | NDArray, shape: tuple[int, ...]) -> None:
-    """Refuse sparsity levels too few, or below one, for models `shape` (..., d): kernels do not check."""
+    """Reject sparsity levels below one, or neither one nor one per run; kernels do not check them."""
     if np.shape(tau) not in ((), shape[:-1][:1]) or np.min(tau, initial=1) < 1:
         raise ValueError(f"sparsity levels {tau!r} for an array of shape {shape}")
 
 
 def as_integers(v: NDArray) -> tuple[NDArray, np.integer]:
-    """A view of the same memory as integers, and the largest integer, whose bits are all but the sign's.
+    """View of the same memory as integers, and the largest integer, whose bits are all but the sign's.
 
     Without their sign bit, floating-point numbers are in the order of their bits, with NaN above all.
     """
-    kind = np.dtype(f"i{v.dtype.itemsize}").type
-    return v.view(kind), kind(np.iinfo(kind).max)
+    integer = np.dtype(f"i{v.dtype.itemsize}").type
+    return v.view(integer), integer(np.iinfo(integer).max)
 
 
 def support_bits(k: int | NDArray, d: int) -> NDArray:
-    """Bits that name a support of `k` out of `d` coordinates: a list of indices or a bit mask."""
+    """Bits that encode a support of `k` out of `d` coordinates: a list of indices or a bit mask."""
     return np.minimum(np.asarray(k) * int(d - 1).bit_length(), d)

@@ -1,4 +1,4 @@
-"""Lasso problems by the thousand: many right-hand sides for each of a few Gram matrices."""
+"""Batches of lasso problems: many right-hand sides for each of a few Gram matrices."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 # Sweeps of coordinate descent before the first exact solve: enough to find most supports.
 _SWEEPS = 6
 _SWEEPS_FROM_GUESS = 2
-# Largest relative violation of the optimality conditions by codes that are returned.
+# Largest relative violation of the optimality conditions that is accepted.
 _ACCEPTED = 1e-9
 # Share of its diagonal that is added to a singular Gram matrix: well above rounding.
 _RIDGE = 1e-13
-# Proximal points of one problem. The first will do, except where codes of 1e4 and above are optimal.
-_MOST_POINTS = 30
+# Maximum number of proximal points of one problem. One is enough unless codes of 1e4 and above are optimal.
+_MAX_POINTS = 30
 
 
 def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) -> NDArray:
@@ -22,7 +22,7 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
     Parameters
     ----------
     G : array, shape (B, K, K)
-        Gram matrices D'D, one a dictionary.
+        Gram matrices D'D, one per dictionary.
     C : array, shape (B, m, K)
         Correlations D'z of m samples with each dictionary.
     penalty : float
@@ -34,21 +34,21 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
     -------
     array, shape (B, m, K)
         Minimisers: |c - G h|_k <= penalty, and (c - G h)_k = penalty sign(h_k) where h_k is not 0, up to
-        1e-9 (|c|_inf + penalty). NaN where G or c is not finite, or where rounding hides the minimiser:
-        dependent atoms so alike, and a penalty so small, that codes of 1e5 and above are optimal.
+        1e-9 (|c|_inf + penalty). NaN where G or c is not finite, or where rounding error is too large to
+        find them: with nearly equal atoms and a small penalty, where codes of 1e5 and above are optimal.
 
     Notes
     -----
     By feature-sign search, see `kernels.feature_sign`. A zero column of D (an unused atom) has the code 0.
 
-    Dependent atoms, such as more of them than features, make these systems singular. There, and where codes
-    turn out not to be optimal, `_proximal_points` finds one of the minimisers.
+    Dependent atoms, such as more of them than features, make these systems singular. Then, and where codes
+    are not optimal, `_proximal_points` finds one of the minimisers.
     """
     B, m, K = C.shape
     G = np.broadcast_to(G, (B, K, K))
     finite = np.isfinite(G).all(axis=(1, 2)) & np.isfinite(C).all(axis=(1, 2))
     if not finite.all():
-        # NaN codes show a method that it has blown up; the search would never end.
+        # NaN codes tell a method that it has diverged; the search would not end.
         codes = np.full((B, m, K), np.nan)
         if finite.any():
             codes[finite] = lasso(G[finite], C[finite], penalty)
@@ -57,47 +57,49 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
     if guess is None or not np.isfinite(guess).all():
         guess, sweeps = np.zeros_like(C), _SWEEPS
     h, start, right = np.zeros((B * m, K)), guess.reshape(B * m, K), C.reshape(B * m, K)
-    which, regular = np.repeat(np.arange(B), m), np.repeat(~_dependent(G), m)
-    h[regular] = _searched(G, which[regular], right[regular], start[regular], penalty, sweeps)
+    dictionary, regular = np.repeat(np.arange(B), m), np.repeat(~_dependent(G), m)
+    h[regular] = _searched(G, dictionary[regular], right[regular], start[regular], penalty, sweeps)
     residual = C - h.reshape(B, m, K) @ G
     failed = np.flatnonzero(~(regular & _optimal(residual.reshape(B * m, K), right, h, penalty)))
     if failed.size:
-        h[failed] = _proximal_points(G, which[failed], right[failed], penalty)
+        h[failed] = _proximal_points(G, dictionary[failed], right[failed], penalty)
     return h.reshape(B, m, K)
 
 
-def _searched(G: NDArray, which: NDArray, right: NDArray, h: NDArray, penalty: float, sweeps: int) -> NDArray:
-    """Minimisers for rows `right` (n, K), with the Gram matrices G[which]; `h` are starts, and used up."""
+def _searched(
+    G: NDArray, dictionary: NDArray, right: NDArray, h: NDArray, penalty: float, sweeps: int
+) -> NDArray:
+    """Minimisers for rows `right` (n, K), with the Gram matrices G[dictionary]; overwrites the starts `h`."""
     from replifed.kernels.feature_sign import search_signs
 
-    search_signs(np.ascontiguousarray(G), which, right, penalty, sweeps, h)
+    search_signs(np.ascontiguousarray(G), dictionary, right, penalty, sweeps, h)
     return h
 
 
-def _proximal_points(G: NDArray, which: NDArray, right: NDArray, penalty: float) -> NDArray:
-    """Codes of n problems with dependent atoms, shape (n, K); NaN where they do not come out optimal.
+def _proximal_points(G: NDArray, dictionary: NDArray, right: NDArray, penalty: float) -> NDArray:
+    """Codes of n problems with dependent atoms, shape (n, K); NaN where they are not optimal.
 
-    By the proximal point method (Rockafellar, SIAM J. Control Optim. 1976) from 0: each problem of it adds
-    |h - h_last|^2 / 2 in a norm of 1e-13 times that of G's diagonal, so that its systems have one solution,
-    and its minimiser lowers the objective.
+    By the proximal point method (Rockafellar, SIAM J. Control Optim. 1976) from 0: each of its problems adds
+    1e-13 |h - h_last|^2 / 2 in the norm of G's diagonal, so that its systems have one solution, and its
+    minimiser lowers the objective.
     """
     K = G.shape[1]
-    h, left = np.zeros_like(right), np.arange(len(right))
-    near = _RIDGE * G[:, range(K), range(K)]
-    nearer = G + near[:, :, None] * np.eye(K)
-    for _ in range(_MOST_POINTS):
-        its = which[left]
-        h[left] = _searched(nearer, its, right[left] + near[its] * h[left], h[left], penalty, 0)
-        residual = right[left] - np.einsum("nij,nj->ni", G[its], h[left])
-        left = left[~_optimal(residual, right[left], h[left], penalty)]
-        if not left.size:
+    h, rest = np.zeros_like(right), np.arange(len(right))
+    ridge = _RIDGE * G[:, range(K), range(K)]
+    regular = G + ridge[:, :, None] * np.eye(K)
+    for _ in range(_MAX_POINTS):
+        its = dictionary[rest]
+        h[rest] = _searched(regular, its, right[rest] + ridge[its] * h[rest], h[rest], penalty, 0)
+        residual = right[rest] - np.einsum("nij,nj->ni", G[its], h[rest])
+        rest = rest[~_optimal(residual, right[rest], h[rest], penalty)]
+        if not rest.size:
             break
-    h[left] = np.nan
+    h[rest] = np.nan
     return h
 
 
 def _dependent(G: NDArray) -> NDArray:
-    """Whether the used atoms of each Gram matrix, brought to length one, are dependent, shape (B,)."""
+    """Mask (B,) of the Gram matrices whose non-zero atoms, scaled to length one, are linearly dependent."""
     K = G.shape[1]
     length = np.sqrt(G[:, range(K), range(K)])
     length[length == 0] = 1.0
@@ -107,10 +109,10 @@ def _dependent(G: NDArray) -> NDArray:
 
 
 def _optimal(residual: NDArray, right: NDArray, h: NDArray, penalty: float) -> NDArray:
-    """Whether codes h with c - G h = residual meet the optimality conditions, (n, K) -> (n,)."""
+    """Mask (n,) of the codes h (n, K) with c - G h = residual that meet the optimality conditions."""
     signs = np.sign(h)
     violation = np.abs(residual - penalty * signs) - penalty * (signs == 0)
-    # Codes are seldom worse than rounding, and the largest of all takes no time to find.
+    # Violations are mostly rounding errors: the largest of all is a cheap first test.
     if violation.max() <= _ACCEPTED * penalty:
         return np.ones(len(h), dtype=bool)
     return violation.max(axis=1) <= _ACCEPTED * (np.abs(right).max(axis=1) + penalty)

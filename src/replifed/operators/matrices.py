@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# LAPACK's best size of blocks; any other is as correct.
+# Block size of LAPACK, for speed alone.
 _BLOCK = 32
-# Of Lanczos iteration.
-_MOST_STEPS = 160
+# Maximum number of steps of Lanczos iteration.
+_MAX_STEPS = 160
 
 
 def solve_each(A: NDArray, b: NDArray) -> NDArray:
     """A^{-1} b for stacks A (..., n, n) and b (..., n, k) of one length; NaN where A is singular.
 
-    `numpy.linalg.solve` gives up the whole stack instead, and with it the runs that could go on.
+    `numpy.linalg.solve` fails for the whole stack instead, and so for runs that could continue.
     """
     try:
         return np.linalg.solve(A, b)
@@ -25,7 +25,7 @@ def solve_each(A: NDArray, b: NDArray) -> NDArray:
 
 
 def packed_size(n: int) -> int:
-    """Entries of the lower triangle of a symmetric matrix, which is what is sent of it."""
+    """Number of entries of the lower triangle of a symmetric matrix, which is sent in its place."""
     return n * (n + 1) // 2
 
 
@@ -43,17 +43,17 @@ def keep_largest_entries(matrices: NDArray, k: int) -> NDArray:
 
 
 def eigenpairs(matrices: NDArray) -> tuple[NDArray, NDArray]:
-    """All eigenvalues of symmetric matrices (..., n, n), by decreasing size, and their unit vectors.
+    """All eigenvalues of symmetric matrices (..., n, n), in decreasing order, and their unit vectors.
 
     Returns
     -------
     values : array, shape (..., n)
         NaN for matrices that are not finite.
     vectors : array, shape (..., n, n)
-        Row i is the vector of values[..., i]; its coordinate of largest magnitude is positive, since an
-        eigensolver leaves the sign to chance.
+        Row i is the vector of values[..., i]; its coordinate of largest magnitude is positive, since
+        eigensolvers do not define the sign.
     """
-    # numpy's `eigh` stops at what is not finite: there of zeros.
+    # numpy's `eigh` fails for matrices that are not finite: zeros take their place.
     finite = np.isfinite(matrices).all(axis=(-2, -1))
     w, V = np.linalg.eigh(matrices if finite.all() else np.where(finite[..., None, None], matrices, 0.0))
     vectors = np.ascontiguousarray(V.swapaxes(-1, -2)[..., ::-1, :])
@@ -65,7 +65,7 @@ def eigenpairs(matrices: NDArray) -> tuple[NDArray, NDArray]:
 def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-8) -> tuple[NDArray, NDArray]:
     """Eigenvalues (...) of largest magnitude of symmetric matrices (..., n, n), and unit vectors (..., n).
 
-    By Lanczos iteration with full reorthogonalisation, from a start that is the same in every call, until
+    By Lanczos iteration with full reorthogonalisation, from a fixed start, until
     |A v - theta v| <= `tolerance` |theta|, in 160 steps at most. NaN for matrices that are not finite.
     """
     from replifed.kernels.lanczos import leading_eigenpairs
@@ -74,27 +74,27 @@ def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-8) -> tuple[NDArr
     A = np.ascontiguousarray(matrices, dtype=float).reshape(-1, n, n)
     start = np.random.default_rng(0).standard_normal(n)
     value, vector = np.empty(len(A)), np.empty((len(A), n))
-    leading_eigenpairs(A, start / np.linalg.norm(start), tolerance, min(n, _MOST_STEPS), value, vector)
+    leading_eigenpairs(A, start / np.linalg.norm(start), tolerance, min(n, _MAX_STEPS), value, vector)
     return value.reshape(leading), vector.reshape(*leading, n)
 
 
-def apply_inverse(H: NDArray, g: NDArray, least: float) -> NDArray:
-    """V max(Lambda, `least`)^{-1} V' g for one symmetric matrix H = V Lambda V' (n, n), g (n,).
+def apply_inverse(H: NDArray, g: NDArray, floor: float) -> NDArray:
+    """V max(Lambda, `floor`)^{-1} V' g for one symmetric matrix H = V Lambda V' (n, n), g (n,).
 
-    No vector of H itself is needed: g is led to the tridiagonal matrix that H is similar to, and back.
+    No eigenvector of H itself is computed: g is mapped to the basis in which H is tridiagonal, and back.
     """
     from scipy.linalg import lapack
 
     n = len(g)
     if n == 1:
-        return g / np.maximum(H[0], least)
+        return g / np.maximum(H[0], floor)
     Q, d, e, tau, _ = lapack.dsytrd(H.T, lower=1, lwork=_BLOCK * n)
     w, Z, info = lapack.dstevd(d, e)
-    if info:  # what was finite has overflowed
+    if info:  # finite entries have overflowed
         return np.full(n, np.nan)
     reflectors, b = np.asfortranarray(Q[1:, :-1]), g[:, None].copy()
     b[1:], *_ = lapack.dormqr("L", "T", reflectors, tau, np.asfortranarray(b[1:]), _BLOCK)
-    b = Z @ ((Z.T @ b) / np.maximum(w, least)[:, None])
+    b = Z @ ((Z.T @ b) / np.maximum(w, floor)[:, None])
     b[1:], *_ = lapack.dormqr("L", "N", reflectors, tau, np.asfortranarray(b[1:]), _BLOCK)
     return b[:, 0]
 
@@ -108,8 +108,8 @@ def restricted_eigenvalues(
     """
     extremes = []
     for _ in range(trials):
-        chosen = A[:, rng.choice(A.shape[1], size, replace=False)]
-        extremes.append(np.linalg.svd(chosen, compute_uv=False)[[0, -1]] ** 2)
+        columns = A[:, rng.choice(A.shape[1], size, replace=False)]
+        extremes.append(np.linalg.svd(columns, compute_uv=False)[[0, -1]] ** 2)
     squared = np.array(extremes)
     low = 0.0 if size > A.shape[0] else float(squared[:, 1].min())
     return low, float(squared[:, 0].max())

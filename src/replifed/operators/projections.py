@@ -1,7 +1,7 @@
 """Approximate projections on sparse combinations of atoms, in coefficients (Jeong et al., Section II).
 
-A vector w = sum_j c_j a_j is held by its coefficients c, and a gradient r by its correlations <a_j, r>
-with the atoms: neither needs the space in which the atoms live, only the Gram matrix G = A'A.
+A vector w = sum_j c_j a_j is given by its coefficients c, and a gradient r by its correlations <a_j, r>
+with the atoms: projections need no vectors of the atoms' space, only the Gram matrix G = A'A.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ Projection = Thresholding | MatchingPursuit
 
 
 def onto_ball(coefficients: NDArray, radius: float, projection: Projection) -> NDArray:
-    """Pi_R: scale what is longer than `radius` back to it; coefficients (..., d)."""
+    """Pi_R: scale vectors longer than `radius` back to it; coefficients (..., d)."""
     length = projection.norm(coefficients)
     if (length <= radius).all():
         return coefficients

@@ -4,8 +4,8 @@ A coordinate in [-1, 1] gets b bits, that is one of 2^b cells of width Delta = 2
 come later split its cell further (eq. 19). The paper's variance Delta^2/12 (eq. 11) has to hold
 after every refinement. It does for one dither that is shared with the receiver, added modulo 2 before
 the first cell is chosen, and subtracted from the cell's midpoint: the shifted coordinate is uniform on
-[-1, 1), so that its error is uniform in every cell of every width. Other ways to read "dithered"
-are options; their errors are larger, or depend on the coordinate.
+[-1, 1), so that its error is uniform in every cell of every width. Other interpretations of
+"dithered" are options; their errors are larger, or depend on the coordinate.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 DITHERS = ("nested", "none", "added", "fresh")
-"""How a coordinate is dithered.
+"""Kinds of dither.
 
 nested : one shared dither, added modulo 2 and subtracted, for all refinements
-none : midpoint of the coordinate's own cell
+none : midpoint of the coordinate's cell
 added : one dither as wide as the cell is added and not subtracted
-fresh : each refinement quantises what is left of the error, with a new subtracted dither
+fresh : each refinement quantises the remaining error, with a new subtracted dither
 """
 
 OVERLOADS = ("wrap", "clip")
-"""What happens to a coordinate that overloads the quantiser: within half a cell of the end of the range, the
+"""Treatment of a coordinate that overloads the quantiser: within half a cell of the end of the range, the
 nested dither can push it beyond. With other dithers it is clipped.
 
 wrap : it is received at the other end, until later bits correct it
-clip : it goes to the last cell on its own side, which later bits split
+clip : it goes to the last cell on its side, which later bits split
 """
 
 
-# Coordinates that share a norm; the last block may be shorter.
+# Number of coordinates that share a norm; the last block may be shorter.
 _BLOCK = 64
 _NORM_BITS = 32
 
@@ -44,7 +44,7 @@ def interval(bits: NDArray) -> NDArray:
 
 
 def draw_dither(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray:
-    """Uniform on [-1, 1), the dither of every kind; narrower ones are this one scaled."""
+    """Uniform numbers on [-1, 1), the dither of every kind; narrower dithers are scaled from it."""
     return rng.uniform(-1.0, 1.0, shape)
 
 
@@ -54,7 +54,7 @@ def quantise(
     """Vectors `v` (..., n), in [-1, 1], as received when `bits` (...) per coordinate were sent in all.
 
     A vector without bits is received as zero. The `dither`, (..., n) or with fewer axes in front, comes from
-    `draw_dither` and is the same at every refinement; kind "none" needs none, and "fresh" is `refine`'s. With
+    `draw_dither` and is the same at every refinement; kind "none" needs none; for "fresh" see `refine`. With
     kind "nested" the error is uniform on [-Delta/2, Delta/2] and independent of v wherever
     |v| <= 1 - Delta/2; beyond, the quantiser overloads. One bit overloads where |v| > 1/2.
     """
@@ -67,8 +67,8 @@ def quantise(
         for array in (v, np.zeros(()) if dither is None else dither)
     )
     bits = np.broadcast_to(bits, v.shape[:-1]).reshape(1, 1, -1)
-    none = np.zeros_like(flat), np.zeros_like(bits)
-    return quantise_grown(flat, *none, bits, dither, kind, overload).reshape(v.shape)
+    nothing_sent = np.zeros_like(flat), np.zeros_like(bits)
+    return quantise_grown(flat, *nothing_sent, bits, dither, kind, overload).reshape(v.shape)
 
 
 def quantise_grown(
@@ -80,10 +80,11 @@ def quantise_grown(
     kind: str = "nested",
     overload: str = "wrap",
 ) -> NDArray:
-    """`quantise` of the vectors whose bits have grown, in one pass; the others stay as they were received.
+    """Quantise the vectors whose bits have grown, in one pass; the others stay as they were received.
 
-    Every coordinate, clipped or not, stays in the cell that it was sent in. The first k vectors count, as
-    many as `received` (R, N, k, n) has, of `v` and `dither` (R, N, n, n) and `before` and `after` (R, N, n).
+    Every coordinate, clipped or not, stays in the cell that it was sent in. Only the first k vectors of `v`
+    and `dither` (R, N, n, n) and of `before` and `after` (R, N, n) are read, as many as `received`
+    (R, N, k, n) has.
     """
     from replifed.kernels import quantisation
 
@@ -98,7 +99,7 @@ def quantise_grown(
 
 
 def refine(v: NDArray, received: NDArray, before: NDArray, after: NDArray, dither: NDArray) -> NDArray:
-    """Kind "fresh": quantise the error that remains after `before` bits with the bits up to `after`.
+    """Quantise the error that remains after `before` bits with the bits up to `after`, for kind "fresh".
 
     Parameters are those of `quantise_grown`, of any shapes (..., n) and (...), with a new dither each time.
     """

@@ -1,4 +1,4 @@
-"""What an artefact or a claim may look at: histories, tuned settings, partitions and data."""
+"""Inputs of an artefact or a claim: histories, tuned settings, partitions and data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Inputs:
         self.experiment = cache(self._experiment)
 
     def of_twins(self) -> list[Inputs]:
-        """The same, with what either twin recorded in the place of each run, where that was kept."""
+        """Inputs with the history of either twin in the place of each run, where it was stored."""
         found = []
         for twin in TWINS:
             moved = Inputs(self._files, self._settings, self._paper)
@@ -96,7 +96,7 @@ class Inputs:
         return [method for name, method in self.runs() if name == experiment]
 
     def has(self, key: str) -> bool:
-        """Whether `key` is among the inputs."""
+        """True if `key` is among the inputs."""
         return key in self._files
 
     def _run(self, experiment: str, method: str):

@@ -293,7 +293,7 @@ def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str
 
 
 def _stamps(inputs: Inputs) -> str:
-    """What a picture says of its data: nothing for original and synthetic data."""
+    """Remark of a picture on its data; empty for original and synthetic data."""
     kinds = {experiment: inputs.data_kind(experiment) for experiment in inputs.experiments()}
     told = ((name, text) for name, (kind, text) in kinds.items() if kind not in ("original", "synthetic"))
     return "; ".join(f"{name}: {text}" for name, text in told)

@@ -25,7 +25,7 @@ from replifed.store.atomic import write_text
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-# Random assignments that are tried. Only clusters with fewer samples than parts need more than one.
+# Maximum number of random assignments. Only clusters with fewer samples than parts need more than one.
 _ATTEMPTS = 100
 
 
@@ -35,7 +35,7 @@ def partition(
     """Split a parsed data set between clients; writes the partition, an ``.npz``, and a CSV of all clients.
 
     Settings are seed; dataset, the id that the data must have; partition, see `build`; replicates, and
-    optionally tuning.replicates, which are partitioned as well.
+    optionally tuning.replicates, which get partitions as well.
     """
     samples = load(data)
     if samples.meta["id"] != settings["dataset"]:
@@ -44,14 +44,14 @@ def partition(
         )
     replicates = [*settings["replicates"], *settings.get("tuning", {}).get("replicates", ())]
     try:
-        made, frame = build(
+        built, frame = build(
             samples.X, samples.y, settings["partition"], replicates, settings["seed"], samples.client
         )
     except DataError as error:
         raise DataError(f"{paper}/{experiment}, {samples.meta['id']}: {error}") from error
     source = {key: samples.meta[key] for key in ("id", "kind", "stamp", "content_sha256")}
-    meta = {**made.meta, "paper": paper, "experiment": experiment, "data": source}
-    save(out, Partition(made.cluster, made.clients, meta))
+    meta = {**built.meta, "paper": paper, "experiment": experiment, "data": source}
+    save(out, Partition(built.cluster, built.clients, meta))
     write_text(table, frame.to_csv(index=False, lineterminator="\n", float_format="%.12g"))
 
 
@@ -72,15 +72,15 @@ def build(
     clients of the data set, `given` (n,).
 
     The clusters are the same in all `replicates` (names); shards are cut and assigned independently in each.
-    The table has one row a replicate and client: replicate, and the columns of `client_table` or
+    The table has a row for each replicate and client: replicate, and the columns of `client_table` or
     `cluster_table`.
     """
     import pandas as pd
 
-    kind, count = settings["clusters"], settings.get("count", 0)
+    criterion, count = settings["clusters"], settings.get("count", 0)
     meta: dict[str, Any] = {"settings": dict(settings), "seed": seed, "replicates": [*replicates]}
     start = int(generator(seed, 0, None, "clusters").integers(2**31))
-    if kind == "equal_kmeans":
+    if criterion == "equal_kmeans":
         rows, columns = clusters.densest(X, settings["rows"], settings["columns"])
         if settings["choice"] == "random":
             order = generator(seed, 0, None, "rows").permutation(X.shape[0])
@@ -91,14 +91,14 @@ def build(
         cluster[rows] = clusters.equal_clusters(dense, count, start)
         clients = dict.fromkeys(replicates, cluster)
         tables = dict.fromkeys(replicates, clusters.cluster_table(dense, cluster[rows]))
-    elif kind == "given":
+    elif criterion == "given":
         if given is None:
             raise DataError("it does not say which client has which sample; choose another partition")
         cluster = given.astype(np.int32)
         clients = dict.fromkeys(replicates, cluster)
         tables = dict.fromkeys(replicates, client_table(cluster, cluster, y, 1))
-    elif kind in ("kmeans", "labels"):
-        by_label = kind == "labels"
+    elif criterion in ("kmeans", "labels"):
+        by_label = criterion == "labels"
         cluster = clusters.label_clusters(y, count) if by_label else clusters.kmeans_clusters(X, count, start)
         shards, clients, tables = settings["shards_per_client"], {}, {}
         for replicate in replicates:
@@ -107,15 +107,15 @@ def build(
             tables[replicate] = client_table(clients[replicate], cluster, y, shards)
     else:
         known = ("kmeans", "labels", "equal_kmeans", "given")
-        raise ConfigError(unknown_name("kind of clusters", kind, known))
-    table = pd.concat([one.assign(replicate=name) for name, one in tables.items()], ignore_index=True)
+        raise ConfigError(unknown_name("kind of clusters", criterion, known))
+    table = pd.concat([rows.assign(replicate=name) for name, rows in tables.items()], ignore_index=True)
     return Partition(cluster, clients, meta), table[["replicate", *table.columns.drop("replicate")]]
 
 
 def split_shards(cluster: NDArray, parts: int, rng: Generator) -> NDArray[np.int32]:
     """Cut each cluster at random into `parts` shards whose sizes differ by at most one.
 
-    `cluster` (n,) has that of each sample, from 0, and the result (n,) its shard. Shard s is a part of
+    `cluster` (n,) is the cluster of each sample, from 0, and the result (n,) its shard. Shard s belongs to
     cluster ``s // parts``; a cluster of fewer than `parts` samples has empty shards.
     """
     shard = np.empty(len(cluster), dtype=np.int32)
@@ -131,16 +131,17 @@ def assign_shards(
     """Assign every shard to one client, so that no client has two of one cluster or no sample at all.
 
     The shards are shuffled and assigned; then, while a client violates this, one of its shards is swapped
-    with a random one of another client such that fewer violations remain. Without empty shards there always
-    is such a swap. With them an assignment may get stuck; then another one is tried.
+    with a shard of another client, in random order, such that fewer violations remain. Without empty shards
+    such a swap exists. With them an assignment may have none; then another one is tried.
 
-    `cluster` (S,) is that of each shard, the same number of each, and `size` (S,) its number of samples.
+    `cluster` (S,) is the cluster of each shard, with equally many shards of each, and `size` (S,) the number
+    of samples of a shard.
     Returns the client of each shard (S,), 0 to S / shards_per_client - 1.
     """
-    shards, kinds = len(cluster), len(np.unique(cluster))
-    if shards_per_client > kinds:
+    shards, clusters_present = len(cluster), len(np.unique(cluster))
+    if shards_per_client > clusters_present:
         raise ConfigError(
-            f"a client cannot have shards of {shards_per_client} different clusters out of {kinds}"
+            f"a client cannot have shards of {shards_per_client} different clusters out of {clusters_present}"
         )
     clients = shards // shards_per_client
     filled = np.count_nonzero(size)
@@ -170,7 +171,10 @@ def assign_clients(cluster: NDArray, parts: int, shards_per_client: int, rng: Ge
 
 
 def _repair(of_client: NDArray, cluster: NDArray, size: NDArray, rng: Generator) -> bool:
-    """Swap shards between clients, in `of_client` (clients, shards of each), until none has violations."""
+    """Swap shards between clients, in `of_client` (clients, shards of each), until none has violations.
+
+    Returns False if they cannot all be resolved.
+    """
 
     def violations(shards: NDArray) -> int:
         return len(shards) - len(set(cluster[shards].tolist())) + int(not size[shards].any())
@@ -178,13 +182,13 @@ def _repair(of_client: NDArray, cluster: NDArray, size: NDArray, rng: Generator)
     counts = np.array([violations(shards) for shards in of_client])
 
     def improved(i: int) -> bool:
-        """Swap shards of client i and another one such that they have fewer violations, if possible."""
+        """Swap shards of client i and another client for fewer violations; return False if none helps."""
         for j in rng.permutation(len(of_client)):
             for a, b in np.ndindex(of_client.shape[1], of_client.shape[1]) if j != i else ():
                 of_client[i, a], of_client[j, b] = of_client[j, b], of_client[i, a]
-                now = violations(of_client[i]), violations(of_client[j])
-                if sum(now) < counts[i] + counts[j]:
-                    counts[i], counts[j] = now
+                swapped = violations(of_client[i]), violations(of_client[j])
+                if sum(swapped) < counts[i] + counts[j]:
+                    counts[i], counts[j] = swapped
                     return True
                 of_client[i, a], of_client[j, b] = of_client[j, b], of_client[i, a]
         return False

@@ -24,9 +24,9 @@ def kmeans_clusters(X: csr_matrix | NDArray, count: int, seed: int) -> NDArray[n
 
     `X` is neither copied nor made dense; the centres are dense. Returns each sample's cluster (n,), 0 to
     count - 1 from the largest to the smallest. Source: `sklearn.cluster.KMeans`, with k-means++ starting
-    centres. From one start: on tf-idf data the starts' inertias differ by less than half a percent, and each
-    start on the largest data set costs tens of seconds. On one thread, since the order in which threads add
-    up their parts of a centre changes its last digits.
+    centres. One start: on tf-idf data the inertias of several differ by less than half a percent, and each
+    start on the largest data set costs tens of seconds. One thread, since the order in which threads sum
+    a centre changes its last digits.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -66,7 +66,7 @@ def label_clusters(y: NDArray, count: int) -> NDArray[np.int32]:
 def densest(X: csr_matrix, rows: int, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the indices of the `rows` rows and `columns` columns with the most entries, in increasing order.
 
-    Both are counted over the whole of `X`; of equally full ones the first are taken.
+    Both are counted over the whole of `X`; ties go to the first.
     """
     if rows > X.shape[0] or columns > X.shape[1]:
         raise DataError(f"{rows} x {columns} entries cannot be chosen from {X.shape[0]} x {X.shape[1]}")
@@ -78,10 +78,10 @@ def densest(X: csr_matrix, rows: int, columns: int) -> tuple[NDArray[np.int64], 
 
 
 def equal_clusters(X: NDArray, count: int, seed: int) -> NDArray[np.int32]:
-    """Split samples (n, d) into `count` clusters of equal size, as close to their means as they get; (n,).
+    """Split samples (n, d) into `count` clusters of equal size by constrained k-means; (n,).
 
-    `count` divides n; `seed` chooses the starting centres. Source: constrained k-means (Bradley, Bennett,
-    Demiriz 2000) of `k_means_constrained`; each assignment is a minimum-cost flow, solved exactly.
+    `count` divides n; `seed` chooses the starting centres. Source: `k_means_constrained` (Bradley,
+    Bennett, Demiriz 2000); each assignment is a minimum-cost flow, solved exactly.
     """
     from k_means_constrained import KMeansConstrained
     from threadpoolctl import threadpool_limits

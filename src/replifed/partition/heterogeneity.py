@@ -1,7 +1,7 @@
 """Heterogeneity of the clients of a partition: of their sizes and of their samples.
 
-Samples have integer labels or real targets `y` (n,); targets are compared through the ten bins between their
-pooled deciles. `client` and `cluster` are those of each sample, integers (n,).
+Samples have integer labels or real targets `y` (n,); targets are compared by the ten bins between their
+pooled deciles. `client` and `cluster` are the client and cluster of each sample, integers (n,).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BINS = 10
 
 
 def is_regression(y: NDArray) -> bool:
-    """Return whether `y` holds real-valued targets, and not integer labels."""
+    """Return True if `y` holds real-valued targets, and False for integer labels."""
     return np.issubdtype(np.asarray(y).dtype, np.floating)
 
 
@@ -64,7 +64,7 @@ def client_table(client: NDArray, cluster: NDArray, y: NDArray, shards: int = 2)
     columns: dict[str, object] = {"client": np.arange(len(size)), "size": size}
     present = [[*np.flatnonzero(row).tolist(), *[None] * shards] for row in in_cluster]
     for k in range(shards):
-        columns[f"cluster_{ascii_lowercase[k]}"] = pd.array([one[k] for one in present], dtype="Int64")
+        columns[f"cluster_{ascii_lowercase[k]}"] = pd.array([row[k] for row in present], dtype="Int64")
     if is_regression(y):
         mean = np.bincount(client, weights=y) / size
         columns["target_mean"] = mean
@@ -80,8 +80,8 @@ def summary(client: NDArray, y: NDArray) -> dict[str, float]:
 
     clients; size_min, size_median, size_max; size_max_over_mean; size_variation: standard deviation over
     mean; effective_clients: ``1 / sum_i (n_i / n)^2``, the number of equal clients that would average as
-    well; label_distance: mean over clients of `pooled_distances`; label_distance_random: the same after the
-    labels were shuffled, which is what finite clients show when there is no heterogeneity at all.
+    well; label_distance: mean over clients of `pooled_distances`; label_distance_random: its value for
+    shuffled labels, that of finite clients without heterogeneity.
     """
     size = np.bincount(client)
     group = label_groups(y)[1]

@@ -1,6 +1,6 @@
-"""Renyi differential privacy of noisy gradient descent, and what it says in terms of (epsilon, delta).
+"""Renyi differential privacy of noisy gradient descent, and its conversion to (epsilon, delta).
 
-Throughout, `sensitivity` is how far a client's gradient can move when one of its samples is exchanged:
+Throughout, `sensitivity` is the largest change of a client's gradient when one of its samples is replaced:
 L / q for a mean of q losses, L for their sum. `deviation` is the standard deviation of t in Fed-PLT's
 eq. (13), before the factor sqrt(2 gamma).
 """
@@ -35,8 +35,8 @@ def proposition4(
     gamma, rounds, steps : step size, K and N_e.
     """
     # One minus the exponential, without loss of digits where it is small.
-    filled = -np.expm1(-0.5 * mu * np.asarray(gamma) * np.multiply(rounds, steps))
-    return np.asarray(order) * sensitivity**2 / (mu * np.square(deviation)) * filled
+    saturation = -np.expm1(-0.5 * mu * np.asarray(gamma) * np.multiply(rounds, steps))
+    return np.asarray(order) * sensitivity**2 / (mu * np.square(deviation)) * saturation
 
 
 def composed_gaussian(
@@ -48,17 +48,17 @@ def composed_gaussian(
     rounds: ArrayLike,
     steps: ArrayLike,
 ) -> NDArray:
-    """Bound from composing all noisy steps, each a Gaussian mechanism; it grows with K N_e for ever.
+    """Bound from composing all noisy steps, each a Gaussian mechanism; it grows linearly in K N_e.
 
-    A step moves by at most gamma s more or less, and its noise has the standard deviation
-    sqrt(2 gamma) tau, so that it costs order gamma s^2 / (4 tau^2).
+    A replaced sample changes a step by at most gamma s, and the step's noise has the standard deviation
+    sqrt(2 gamma) tau, so that its cost is order gamma s^2 / (4 tau^2).
     """
     per_step = np.asarray(order) * np.asarray(gamma) * sensitivity**2 / (4.0 * np.square(deviation))
     return per_step * np.multiply(rounds, steps)
 
 
 def best_epsilon(slope: ArrayLike, delta: float) -> NDArray:
-    """The least epsilon of (epsilon, delta)-privacy that a Renyi bound slope * order implies.
+    """Smallest epsilon of (epsilon, delta)-privacy that a Renyi bound slope * order implies.
 
     At one order it implies slope * order + log(1 / delta) / (order - 1) (Lemma 5); at the best one this is
     slope + 2 sqrt(slope log(1 / delta)). Both bounds of this module are linear in the order.
@@ -70,7 +70,7 @@ def best_epsilon(slope: ArrayLike, delta: float) -> NDArray:
 def advanced_composition(epsilon: ArrayLike, count: ArrayLike, slack: float) -> NDArray:
     """The epsilon of `count` mechanisms of an `epsilon` each (Kairouz, Oh and Viswanath 2015, Theorem 3.4).
 
-    It holds with a delta of `slack` beside the mechanisms' own.
+    It holds with a delta of `slack` in addition to those of the mechanisms.
     """
     epsilon, count = np.asarray(epsilon), np.asarray(count)
     drift = count * epsilon * np.tanh(epsilon / 2)  # (e^epsilon - 1) / (e^epsilon + 1)

@@ -1,4 +1,4 @@
-"""What a federated problem can do, as small capabilities that a method declares and asks for.
+"""Capabilities of a federated problem, as small protocols that a method requires.
 
 The axes of every array are (runs, clients, ...). The first is the batch axis: R runs are simulated side by
 side, the Monte-Carlo replicates of one setting or the points of a step-size grid. A model is a flat
@@ -31,9 +31,9 @@ class Problem(Protocol):
 class LocalModels(Protocol):
     """The clients' copies of the server's model during one round, in coordinates that suit the data.
 
-    An algorithm does arithmetic on the opaque array `start`; only the methods below know what a coordinate
-    means: itself on dense data, a column that a client's samples touch on sparse data, and a sample where
-    models change by gradients alone.
+    An algorithm does arithmetic on the opaque array `start`; only the methods below know the meaning of a
+    coordinate: a coordinate of the model on dense data, a feature of the client's samples on sparse data, and
+    a sample if models change by gradients alone.
     """
 
     start: NDArray
@@ -96,10 +96,10 @@ class RestrictedMinimiser(Protocol):
     """
 
     def restricted_minima(self, start: NDArray, support: NDArray) -> NDArray:
-        """argmin f_i(w) over w on `support`; of several the one nearest to `start`, which is on it too."""
+        """argmin f_i(w) over w on `support`, the nearest one to `start`, which is on it, too."""
 
     def restricted_descent(self, start: NDArray, support: NDArray, steps: int) -> NDArray:
-        """So many steps of gradient descent towards it, none of which needs a step size from outside."""
+        """Models after `steps` steps of gradient descent towards it, each with its own step size."""
 
     def restricted_work(self, size: NDArray) -> NDArray:
         """Work of one minimisation over `size` coordinates, in gradients of a single sample."""
@@ -125,8 +125,8 @@ class HessianProducts(Protocol):
 class PerClientModels(Protocol):
     """Every client at a model of its own, in the server's coordinates: for clients that remember.
 
-    Here the number S of data sets need only divide that of runs: the first R / S runs share the first
-    data set, and so on.
+    The number S of data sets may be any divisor of R: the first R / S runs share the first data set, and so
+    on.
     """
 
     def per_client_gradients(
@@ -154,7 +154,7 @@ class PerClientModels(Protocol):
         """Hessian of each f_i at its client's model, shape (R, N, D, D)."""
 
     def common_mu_L(self) -> tuple[NDArray, NDArray]:
-        """Least mu and largest L of all clients, (S,), also where only some of them are left."""
+        """Smallest mu and largest L of all clients, (S,), also in a problem `with_clients`."""
 
     def with_clients(self, chosen: NDArray) -> PerClientModels:
         """Return the problem of the clients `chosen` (R or 1, c), run by run."""
@@ -172,7 +172,7 @@ class Ray(Protocol):
 
 
 def require(problem: Problem, needs: tuple[type, ...], who: str) -> None:
-    """Refuse, before round 0, a problem that lacks a capability the method `who` needs."""
+    """Reject, before round 0, a problem that lacks a capability that the method `who` needs."""
     missing = [need.__name__ for need in needs if not isinstance(problem, need)]
     if missing:
         raise ReplifedError(

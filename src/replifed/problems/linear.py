@@ -1,6 +1,6 @@
-"""What linear models share, dense or sparse: the objective, and the data that they refuse.
+"""Objective of linear models, dense or sparse, and checks of their data.
 
-Data are checked before a compiled loop reads any of them.
+Data are checked before a compiled loop reads them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class LinearObjective(ABC):
 
 
 def floating(X):
-    """Return features in floating point: whole numbers become doubles, what is not real is refused."""
+    """Return features in floating point: integers become doubles, and other types are errors."""
     if X.dtype.kind in "biu":
         return X.astype(np.float64)
     if X.dtype.kind != "f":
@@ -56,14 +56,14 @@ def floating(X):
 
 
 def check_finite(**arrays: NDArray) -> None:
-    """Refuse an array, named by its keyword, that holds NaN or infinite numbers."""
+    """Reject an array, named by its keyword, that holds NaN or infinite numbers."""
     for name, values in arrays.items():
         if not np.isfinite(values).all():
             raise ReplifedError(f"{name} hold NaN or infinite numbers: leave such samples out")
 
 
 def check_labels(y: NDArray, loss: Loss) -> None:
-    """Refuse labels `y`, of any shape, that `loss` does not know."""
+    """Reject labels `y`, of any shape, that `loss` does not know."""
     if loss.name == "logistic":
         known, expected = np.abs(y) == 1, "-1 or +1"
     elif loss.name == "softmax":
@@ -76,7 +76,7 @@ def check_labels(y: NDArray, loss: Loss) -> None:
 
 
 def check_ids(client: NDArray, samples: int, clients: int) -> None:
-    """Refuse client ids that are not one whole number a sample from 0 to `clients` - 1."""
+    """Reject client ids that are not one whole number a sample from 0 to `clients` - 1."""
     if client.shape != (samples,) or client.dtype.kind not in "iu":
         raise ReplifedError(
             f"client ids of shape {client.shape} and dtype {client.dtype}: must be {samples} whole numbers, "
@@ -87,7 +87,7 @@ def check_ids(client: NDArray, samples: int, clients: int) -> None:
 
 
 def check_clients(sizes: NDArray, weights: NDArray | None, l2: float) -> None:
-    """Refuse clients without samples, weights p_i that do not fit `sizes` (S, N), and a negative ridge."""
+    """Reject clients without samples, weights p_i that do not fit `sizes` (S, N), and a negative ridge."""
     if (sizes < 1).any():
         raise ReplifedError(f"client {np.argwhere(sizes < 1)[0, 1]} holds no sample: leave it out")
     if weights is not None:
@@ -101,6 +101,6 @@ def check_clients(sizes: NDArray, weights: NDArray | None, l2: float) -> None:
 
 
 def check_runs(runs: int, sets: int) -> None:
-    """Refuse runs that cannot share the data sets evenly."""
+    """Reject runs that cannot share the data sets evenly."""
     if runs % sets:
         raise ReplifedError(f"{runs} runs share {sets} data sets: each must have as many runs as the others")

@@ -1,6 +1,6 @@
 """Losses of linear predictions z = <a, x>, sample by sample.
 
-A loss knows nothing of clients, layouts or sparsity; `dense` and `sparse` put it together with data.
+A loss does not depend on clients, layouts or sparsity; `dense` and `sparse` combine it with data.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Logistic:
         return r
 
     def second_derivative(self, z: NDArray, y: NDArray) -> NDArray:
-        # Of the two probabilities the smaller one, which rounding cannot make one.
+        # The smaller of the two probabilities, which rounding cannot turn into 1.
         with np.errstate(over="ignore"):
             p = 1.0 / (1.0 + np.exp(np.abs(z)))
         return (p * (1.0 - p))[..., None]
@@ -123,7 +123,7 @@ class Softmax:
         from replifed.kernels.losses import softmax_derivatives
 
         *leading, m, C = z.shape
-        if z.swapaxes(-1, -2).flags.c_contiguous:  # class by class, as then the result is too
+        if z.swapaxes(-1, -2).flags.c_contiguous:  # class by class, as the result is then
             p = np.empty((*leading, C, m), z.dtype).swapaxes(-1, -2)
         else:
             z, p = np.ascontiguousarray(z), np.empty(z.shape, z.dtype)

@@ -7,15 +7,15 @@ import math
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-# Fewer columns than this are multiplied one by one: a BLAS matrix product first packs its operands.
+# Fewer columns are multiplied one by one: a BLAS matrix product first packs its operands.
 FEWEST_COLUMNS = 6
-# Fewest columns of a compiled product.
+# Minimum number of columns of a compiled product.
 _TILE = 16
 # With more columns BLAS is faster than compiled loops.
-_MOST_COLUMNS = 64
-# On matrices of at least so many entries a compiled product gains more than loading it costs.
+_MAX_COLUMNS = 64
+# Minimum number of entries of a matrix for which a compiled product gains more than loading it costs.
 _WORTH_COMPILING = 1 << 20
-# Bytes of a line of the cache.
+# Bytes of a cache line.
 _LINE = 64
 # Up to this size a full eigendecomposition is faster than an iterative one.
 _DIRECT = 64
@@ -33,9 +33,9 @@ def client_products(matrices: NDArray, models: NDArray) -> NDArray:
 
 
 def tall_product(matrix: NDArray, columns: NDArray) -> NDArray:
-    """Multiply a matrix (a, b), of which a may be large, with columns (b, c), few or many."""
+    """Multiply a matrix (a, b), of which a may be large, with columns (b, c)."""
     c = columns.shape[1]
-    if not _worth_compiling(matrix, columns, _MOST_COLUMNS):
+    if not _worth_compiling(matrix, columns, _MAX_COLUMNS):
         return _by_blas(matrix, columns)
     from replifed.kernels import tiles
 
@@ -61,10 +61,10 @@ def tall_product_transposed(matrix: NDArray, columns: NDArray) -> NDArray:
     return product.T
 
 
-def _worth_compiling(matrix: NDArray, columns: NDArray, most: int) -> bool:
-    """Whether compiled loops are quicker than BLAS: up to `most` columns, and more than their call costs."""
+def _worth_compiling(matrix: NDArray, columns: NDArray, max_columns: int) -> bool:
+    """Return True if compiled loops are faster than BLAS, call included: up to `max_columns` columns."""
     return (
-        columns.shape[1] <= most
+        columns.shape[1] <= max_columns
         and matrix.size >= _WORTH_COMPILING
         and matrix.flags.c_contiguous
         and matrix.dtype == columns.dtype
@@ -78,7 +78,7 @@ def _by_blas(matrix: NDArray, columns: NDArray) -> NDArray:
 
 
 def narrow_products(left: NDArray, right: NDArray) -> NDArray:
-    """Products of stacks (..., n, a) and (..., a, b), where n is a few or some dozens."""
+    """Products of stacks (..., n, a) and (..., a, b), where n is at most a few dozens."""
     n, b = left.shape[-2], right.shape[-1]
     if n < FEWEST_COLUMNS or b < _TILE or left.dtype != right.dtype or left.shape[:-2] != right.shape[:-2]:
         return np.matmul(left, right)
@@ -105,7 +105,7 @@ def largest_eigenvalue(matrix, size: int) -> float:
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """As `numpy.empty`, aligned to a cache line; numpy's large arrays start 16 bytes behind one."""
+    """Uninitialised array, aligned to a cache line; those of `numpy.empty` start 16 bytes after one."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     buffer = np.empty(size + _LINE, np.uint8)

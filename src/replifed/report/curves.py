@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 
 from replifed.figures.curves import centre_of
 from replifed.figures.grid import Curves, Panel
-from replifed.figures.style import Line
+from replifed.figures.lines import Line
 
 # Points of a curve; and numbers of a figure, so that those of many curves are thinned more.
 MOST_POINTS = 32

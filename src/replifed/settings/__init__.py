@@ -3,13 +3,14 @@
 Typed classes are the single truth for keys, types, ranges, defaults and descriptions: `fields` holds those
 that papers share, ``replifed.papers.<paper>.settings`` those of a paper. `checks` adds errors that no key
 shows by itself: names that must exist elsewhere, numbers that must fit together. All errors are reported
-together, one line each, before any job starts. Jobs get plain JSON, which `cuts` selects from the checked
+together, one line each, before any job starts. Jobs get plain JSON, which `subsets` selects from the checked
 configuration and `typed` turns into an object of the paper's class again.
 """
 
 from replifed.settings.checks import load, typed, validate, write_schema
-from replifed.settings.cuts import artefacts, settings_for
+from replifed.settings.needs import artefacts
 from replifed.settings.reading import MAIN_FILE, PAPER_FOLDER, deep_merge, read_file
+from replifed.settings.subsets import settings_for
 
 __all__ = [
     "MAIN_FILE",

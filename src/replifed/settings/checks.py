@@ -16,7 +16,6 @@ from replifed.data.catalogue import CATALOGUE
 from replifed.errors import ConfigError, shown, unknown_name
 from replifed.parts import COMPARE, paper_names, part
 from replifed.settings import comparison, fields
-from replifed.settings.cuts import PILOT, with_pilots
 from replifed.settings.messages import Error, errors_in, line, schema_of
 from replifed.settings.reading import (
     MAIN_FILE,
@@ -27,6 +26,7 @@ from replifed.settings.reading import (
     read_file,
 )
 from replifed.settings.retired import unknown_artefact
+from replifed.settings.subsets import PILOT, with_pilots
 from replifed.store.atomic import write_text
 
 

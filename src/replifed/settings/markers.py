@@ -1,4 +1,4 @@
-"""How pydantic reads single values: numbers as they are written, keys that may be left out, no repeats."""
+"""Markers for pydantic of single values: numbers as written, keys that may be left out, no repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Run histories on disk: a tidy parquet table with its provenance inside."""
+"""Run histories on disk: a tidy parquet table with its provenance inside.
+
+What reads and writes them is imported late, since a job that fails before needs none of it.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,18 @@ import json
 import os
 import platform
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from replifed.errors import REMEDY, DataError
 from replifed.store import FORMAT, check_format
 from replifed.store.atomic import replacing
 from replifed.store.provenance import canonical_json, config_hash, source_hash
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 _KEY = b"replifed"
 
@@ -39,6 +43,9 @@ def provenance(modules: list[str], settings: dict[str, Any], data: dict[str, Any
 
 def write_history(path: Path, frame: pd.DataFrame, meta: dict[str, Any]) -> None:
     """Write `frame` with `meta`, and a hash that reveals later changes, whole or not at all."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     table = pa.Table.from_pandas(frame, preserve_index=False)
     meta = {**meta, "format": FORMAT}
     signed = {**meta, "content_hash": _content_hash(table, meta)}
@@ -52,6 +59,9 @@ def read_history(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
 
     A file that is unreadable, truncated, altered, of another version, or not a history is a `DataError`.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         table = pq.read_table(path)
         meta = json.loads(table.schema.metadata[_KEY])

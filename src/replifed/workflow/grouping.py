@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.parts import COMPARE, part
-from replifed.settings import cuts
+from replifed.settings import needs, subsets
 from replifed.store.provenance import canonical_json
 from replifed.workflow.plan import Plan, one_of
 
@@ -112,7 +112,7 @@ class GroupedRuns(GroupedJob):
     def _settings(self) -> dict[str, Any]:
         steps = {"tune": self.tuned, "run": self.experiments}
         return {
-            step: {name: cuts.settings_for(step, self.section, name) for name in names}
+            step: {name: subsets.settings_for(step, self.section, name) for name in names}
             for step, names in steps.items()
         }
 
@@ -128,16 +128,16 @@ class GroupedArtefacts(GroupedJob):
     def __init__(self, plan: Plan, paper: str) -> None:
         super().__init__(plan, paper)
         self.rule = f"artefacts_{paper}"
-        self.keys = cuts.artefacts_keys(self.section)
+        self.keys = needs.artefacts_keys(self.section)
         self.outputs = plan.artefact_outputs(paper)
         self.patterns = list(plan.artefact_outputs(paper, "{paper}").values())
         self.wanted = list(self.outputs.values())
 
     def _settings(self) -> dict[str, Any]:
-        return cuts.artefacts_settings(self.section)
+        return subsets.artefacts_settings(self.section)
 
     def _source(self) -> list[str]:
-        kinds = [one["kind"] for one in cuts.artefacts(self.section).values()]
+        kinds = [one["kind"] for one in needs.artefacts(self.section).values()]
         modules = [part(self.paper, f"{kind}s") for kind in kinds]
         return self.plan.source("replifed.papers.jobs:artefacts", *modules)
 
@@ -148,7 +148,7 @@ class GroupedArtefacts(GroupedJob):
 @cache
 def grouped_runs(plan: Plan, paper: str) -> list[GroupedRuns]:
     """Return the jobs that run the methods of a paper, if its jobs are grouped."""
-    groups = enumerate(cuts.groups(plan.config[paper]).items())
+    groups = enumerate(needs.groups(plan.config[paper]).items())
     return [GroupedRuns(plan, paper, number, *group) for number, group in groups]
 
 
@@ -206,10 +206,10 @@ def _files_for(plan: Plan, target: str) -> list[str]:
 
 def _files_in(plan: Plan, paper: str, target: str) -> list[str]:
     path = Path(target)
-    if path.stem in cuts.makeable(plan.config[paper]):
+    if path.stem in needs.makeable(plan.config[paper]):
         made = plan.files_of_artefact(paper, path.stem)
         if target in made:
-            return [*plan.files_of(paper, *cuts.artefact_keys(plan.artefact(paper, path.stem))), *made]
+            return [*plan.files_of(paper, *needs.artefact_keys(plan.artefact(paper, path.stem))), *made]
     if path.parent.name in plan.config[paper]["experiments"]:
         return [target]
     return _all_files(plan, paper)
@@ -217,6 +217,6 @@ def _files_in(plan: Plan, paper: str, target: str) -> list[str]:
 
 def _all_files(plan: Plan, paper: str) -> list[str]:
     if paper == COMPARE:
-        return plan.files_of(paper, *cuts.artefacts_keys(plan.config[paper]))
+        return plan.files_of(paper, *needs.artefacts_keys(plan.config[paper]))
     jobs = [*grouped_runs(plan, paper), *grouped_artefacts(plan, paper)]
     return [file for job in jobs for file in job.wanted]

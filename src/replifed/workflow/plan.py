@@ -10,7 +10,7 @@ from typing import Any
 from replifed.algorithms.registry import INSTALLED, METHODS
 from replifed.errors import ConfigError, DataError, unknown_name
 from replifed.parts import COMPARE, COMPARED, part, sentences_file
-from replifed.settings import cuts
+from replifed.settings import needs, subsets
 from replifed.settings.retired import unknown_artefact
 from replifed.store.provenance import canonical_json
 
@@ -123,8 +123,8 @@ class Plan:
     def step_settings(self, step: str, paper: str, experiment: str) -> str:
         """Return the settings of step "partition", "tune" or "run" as JSON; of "pilot", those of its runs."""
         if step == "pilot":
-            step, experiment = "run", f"{experiment}{cuts.PILOT}"
-        return canonical_json(cuts.settings_for(step, self.config[paper], experiment))
+            step, experiment = "run", f"{experiment}{subsets.PILOT}"
+        return canonical_json(subsets.settings_for(step, self.config[paper], experiment))
 
     def method_source(self, step: str, paper: str, method: str) -> list[str]:
         """Return the sources of a job of `papers.jobs`, of the paper's experiments and of one method."""
@@ -174,13 +174,13 @@ class Plan:
     def _before_run(self, paper: str, experiment: str, method: str) -> list[str]:
         section = self.experiment(paper, experiment)
         # A pilot runs the steps of the experiment that it is a pilot of.
-        tuned = [f"tuned:{experiment.removesuffix(cuts.PILOT)}/{method}"] if "tuning" in section else []
+        tuned = [f"tuned:{experiment.removesuffix(subsets.PILOT)}/{method}"] if "tuning" in section else []
         return [*tuned, *([f"seeds:{experiment}"] if "pilot" in section else [])]
 
     # --- Pilots ---
 
     def _pilot_keys(self, paper: str, experiment: str) -> list[str]:
-        pilot = f"{experiment}{cuts.PILOT}"
+        pilot = f"{experiment}{subsets.PILOT}"
         return [f"run:{pilot}/{method}" for method in self.experiment(paper, pilot)["methods"]]
 
     def seeds_inputs(self, paper: str, experiment: str) -> dict[str, list[str]]:
@@ -196,21 +196,21 @@ class Plan:
 
     def artefact(self, paper: str, artefact: str) -> Mapping[str, Any]:
         """Return an artefact's entry."""
-        known = cuts.makeable(self.config[paper])
+        known = needs.makeable(self.config[paper])
         if artefact not in known:
             raise ConfigError(unknown_artefact(paper, self.config[paper], artefact, known))
         return known[artefact]
 
     def artefact_names(self, kind: str) -> set[str]:
         """Return the names of the figures or the tables of all papers."""
-        entries = [one for paper in self.sections for one in cuts.makeable(self.config[paper]).items()]
+        entries = [one for paper in self.sections for one in needs.makeable(self.config[paper]).items()]
         return {name for name, entry in entries if entry["kind"] == kind}
 
     def artefact_outputs(self, paper: str, folder: str | None = None) -> dict[str, str]:
         """Return every file of every artefact of a paper by keys such as ``fig1.csv``."""
         return {
             f"{name}.{suffix}": self.in_figures(f"{folder or paper}/{name}.{suffix}")
-            for name, entry in cuts.artefacts(self.config[paper]).items()
+            for name, entry in needs.artefacts(self.config[paper]).items()
             for suffix in SUFFIXES[entry["kind"]]
         }
 
@@ -236,18 +236,18 @@ class Plan:
         """Return the inputs of an artefact."""
         entry = self.artefact(paper, artefact)
         source = self.paper_source("artefact", f"{entry['kind']}s", paper)
-        return self.inputs(paper, cuts.artefact_keys(entry), source)
+        return self.inputs(paper, needs.artefact_keys(entry), source)
 
     def artefact_settings(self, paper: str, artefact: str) -> str:
         """Return an artefact's settings as JSON."""
-        return canonical_json(cuts.settings_for("artefact", self.config[paper], artefact))
+        return canonical_json(subsets.settings_for("artefact", self.config[paper], artefact))
 
     # --- Claims ---
 
     def claims_inputs(self, paper: str) -> dict[str, list[str]]:
         """Return the inputs of a paper's claims."""
         source = self.paper_source("measure_claims", "claims", paper)
-        return self.inputs(paper, cuts.claim_keys(self.config[paper]), source)
+        return self.inputs(paper, needs.claim_keys(self.config[paper]), source)
 
     def claim_inputs(self, paper: str, claim: str) -> dict[str, list[str]]:
         """Return the inputs of one claim and of the orders that share its correction."""
@@ -258,7 +258,7 @@ class Plan:
 
     def claims_settings(self, paper: str) -> str:
         """Return the settings of a paper's claims as JSON."""
-        return canonical_json(cuts.settings_for("claims", self.config[paper]))
+        return canonical_json(subsets.settings_for("claims", self.config[paper]))
 
     def collection_source(self) -> list[str]:
         """Return the sources of the files of all claims, and of statements without a claim."""
@@ -273,9 +273,9 @@ class Plan:
         papers = list(papers or self.papers)
         sections = {
             paper: {
-                "artefacts": cuts.artefacts(self.config[paper]),
+                "artefacts": needs.artefacts(self.config[paper]),
                 "not_computed": self.config[paper].get("not_computed", {}),
-                "experiments": cuts.shown_experiments(self.config[paper]),
+                "experiments": subsets.shown_experiments(self.config[paper]),
             }
             for paper in papers
         }
@@ -301,10 +301,10 @@ class Plan:
         """Return all files that rules read or write, but for logs, benchmarks and the facts of a run."""
         files = self.artefact_files(*self.papers)
         for paper in self.papers:
-            keys = cuts.claim_keys(self.config[paper])
+            keys = needs.claim_keys(self.config[paper])
             files += self.files_of(paper, *keys, *self._earlier_keys(paper, keys))
             files += [self.in_results(f"{paper}/{name}.csv") for name in ("claims", "errata")]
-        for dataset in cuts.used_datasets(self.config):
+        for dataset in needs.used_datasets(self.config):
             files += [self.in_data(f"raw/{dataset}.json"), self.parsed(dataset)]
         files += [self.in_results(f"{name}.csv") for name in ("claims", "statements", "not_claimed")]
         files += [file for name, file in self.report_outputs().items() if name != "run"]
@@ -328,7 +328,7 @@ class Plan:
 
     def raw_folders(self) -> list[str]:
         """Return the folders of the downloaded files."""
-        return [self.in_data(f"raw/{dataset}") for dataset in cuts.used_datasets(self.config)]
+        return [self.in_data(f"raw/{dataset}") for dataset in needs.used_datasets(self.config)]
 
     def verified_folders(self) -> list[str]:
         """Return the folders in which each file must be one that a job made."""

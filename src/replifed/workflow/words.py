@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.errors import ConfigError, ReplifedError, meant, unknown_name
-from replifed.settings import cuts
+from replifed.settings import needs
 from replifed.settings.reading import read_file, read_value
 from replifed.settings.retired import retired
 from replifed.workflow.plan import Plan
@@ -143,7 +143,7 @@ def unknown_target(plan: Plan, target: str, names: Iterable[str]) -> str:
     if line := lines.get(target) or lines.get(Path(target).stem):
         return line
     names, (paper, _, artefact) = sorted(names), target.partition("/")
-    if paper in plan.sections and artefact in cuts.makeable(plan.config[paper]):
+    if paper in plan.sections and artefact in needs.makeable(plan.config[paper]):
         file, *_ = plan.files_of_artefact(paper, artefact)
         return f"unknown target {target!r}; its file is {file}; or `replifed make {target}`"
     if near := meant(target, [*names, *plan.artefact_files(*plan.sections)]):

@@ -10,7 +10,7 @@ import pandas as pd
 from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.claims.pairs import matrix
 from replifed.figures.artefact import Made, by_name
-from replifed.figures.style import Line
+from replifed.figures.lines import Line
 from replifed.papers.cross.figures import TABLES as CROSS
 from replifed.papers.cross.figures import USED, figure, render_used
 from replifed.papers.cross.paper import EVERY, FAIR

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.engine.plans import Planned, execute
@@ -25,6 +24,8 @@ from replifed.papers.cross.problems import Regression, problem, solution
 from replifed.progress import Progress, silent
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from replifed.papers.cross import settings as of
 
 # A gap below is rounding.

@@ -13,7 +13,7 @@ from replifed.claims.pairs import USES, matrix, pairs, profile, used_until
 from replifed.engine.trials import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.style import BLACK, Line
+from replifed.figures.lines import BLACK, Line
 from replifed.figures.summaries import median_and_range, use_until_target
 from replifed.papers.cross import paper
 

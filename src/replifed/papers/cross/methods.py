@@ -103,7 +103,7 @@ def _settings(method: Any) -> list[str]:
 
 
 def tunes(name: str) -> bool:
-    """Whether the method has a number to tune."""
+    """True if the method has a number to tune."""
     if name in BUILT_IN:
         return name not in ("fedgradmp", "fedmm") and not issubclass(method_class(name), NewtonType)
     return _tuned(method_class(name)) in _settings(method_class(name))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from replifed.figures.lines import Line
 from replifed.figures.methods import LINES, method_line
-from replifed.figures.style import Line
 
 PAPER = {"name": "All methods on the same problems", "citation": "A comparison that no paper has.", "doi": ""}
 

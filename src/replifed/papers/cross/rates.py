@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.local_solvers import Gradient
@@ -31,6 +30,8 @@ from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from replifed.papers.cross import settings as of
 
 # Of the Lyapunov function: where rounding is still far below.

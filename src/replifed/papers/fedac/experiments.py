@@ -15,11 +15,10 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
-from replifed.engine.plans import Planned, execute, run_plan
+from replifed.engine.plans import Planned, execute, in_one_table, run_plan
 from replifed.engine.twins import TWINS
 from replifed.network.participation import FixedSize
 from replifed.papers.fedac import published
@@ -33,6 +32,8 @@ from replifed.progress import Progress, silent
 from replifed.randomness import generator
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from replifed.papers.fedac import settings as of
 
 # Factor by which perturbed runs' starts, or steps, are longer.
@@ -102,7 +103,7 @@ def _grid(method: str, settings: of.Grid, table: Any, progress: Progress) -> pd.
             runs = [(name, eta) for name in names for eta in _steps(settings, name, M, K)]
             values = _with_twins(problem, settings, runs, K, numbers)
             frames.append(_lines(settings, runs, values, replicate=seed, M=M, K=K))
-    return pd.concat(frames, ignore_index=True)
+    return in_one_table(frames)
 
 
 def _steps(settings: of.Grid, name: str, M: int, K: int) -> NDArray:
@@ -148,14 +149,14 @@ def _objectives(
 
 def _lines(
     settings: of.Grid | of.Fresh, runs: Runs, objectives: Mapping[str, NDArray], **labels: Any
-) -> pd.DataFrame:
+) -> dict[str, NDArray]:
     """Columns of objectives (records, L) as lines, run by run; labels are one for all, or (L,)."""
     name, eta = zip(*runs, strict=True)
     labels |= {"method": name, "eta": eta}
     records = len(objectives["objective"])
     columns = {key: np.repeat(np.broadcast_to(label, len(runs)), records) for key, label in labels.items()}
     columns["round"] = np.tile(settings.every * np.arange(records), len(runs))
-    return pd.DataFrame(columns | {key: values.T.ravel() for key, values in objectives.items()})
+    return columns | {key: values.T.ravel() for key, values in objectives.items()}
 
 
 # --- Fresh seeds ----------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ def _fresh(method: str, settings: of.Fresh, steps: dict, table: Any, progress: P
             runs += [(name, published.best_steps(settings.l2, name)[M, K]) for name in names]
             values = {"objective": _objectives(problem, settings, runs, start, K, numbers)}
             frames.append(_lines(settings, runs, values, replicate=seed, choice=choice, M=M, K=K))
-    frame = pd.concat(frames, ignore_index=True)
+    frame = in_one_table(frames)
     return frame.assign(gap=np.maximum(frame["objective"] - problem.minimum, _LEAST))
 
 

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid
-from replifed.figures.style import GREY, Line, panels, styled
+from replifed.figures.lines import GREY, Line
+from replifed.figures.style import panels, styled
 from replifed.figures.summaries import over_repetitions
 from replifed.papers.fedac import published
 from replifed.papers.fedac.measures import AGREES, all_runs, deviations, drawn, fresh_orders, points

@@ -1,4 +1,4 @@
-"""What is read off runs: which of them depend on rounding, and how they compare with the published ones."""
+"""Measures of runs: sensitivity to rounding, and comparison with published runs."""
 
 from __future__ import annotations
 

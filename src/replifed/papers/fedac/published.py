@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 FOLDER = Path(__file__).with_name("published")
 # Columns that name a run, and a point.
@@ -31,6 +34,8 @@ def points(data: str = "a9a") -> pd.DataFrame:
 
 def _read(name: str) -> pd.DataFrame:
     # As text first: some versions of pandas read numbers to the last digit but one.
+    import pandas as pd
+
     frame = pd.read_csv(FOLDER / f"{name}.csv.xz", dtype=str)
     types = {column: int if column in ("M", "K") else float for column in frame if column != "method"}
     return frame.astype(types)

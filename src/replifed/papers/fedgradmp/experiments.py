@@ -9,18 +9,17 @@ one stands for it. In both a step must be stable, if any is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
 from replifed.engine.metrics import accuracy, relative_error, support_precision, support_recall
-from replifed.engine.plans import Planned, Ran, execute, run_plan
+from replifed.engine.plans import Planned, Ran, execute, in_one_table, run_plan
 from replifed.engine.search import Grid, Search
 from replifed.engine.simulate import Metric, nonzeros, objective
 from replifed.engine.trials import Check, Race, Trials, best_printed, tune_steps
@@ -29,6 +28,8 @@ from replifed.papers.fedgradmp import problems
 from replifed.progress import Progress, silent
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from replifed.papers.fedgradmp import settings as of
 
 COMPOSITE = ("fedmid", "feddualavg")
@@ -188,7 +189,7 @@ def run(
         case "digits":
             plans = _digits(method, settings, tuned or {}, table)
         case _:
-            return pd.concat(_video(method, settings, table, progress), ignore_index=True)
+            return in_one_table(_video(method, settings, table, progress))
     return execute(method, settings.seed, plans, progress)
 
 
@@ -305,7 +306,7 @@ def _watched(method: type, distances: list[float]) -> type:
 
 def _digits(method: str, settings: of.Digits, tuned: dict, table: Any) -> Iterator[Planned]:
     data, found, names = problems.digits(settings, table), tuned["variants"], variants(method, settings)
-    labels = pd.concat([pd.DataFrame(_readings(found[name])).assign(variant=name) for name in names])
+    labels = in_one_table([{**_readings(found[name]), "variant": name} for name in names])
     points, curves = _distinct(list(zip(labels["variant"], labels["step"], strict=True)))
     for replicate in settings.replicates:
         yield Planned(
@@ -327,7 +328,7 @@ def _digits(method: str, settings: of.Digits, tuned: dict, table: Any) -> Iterat
 
 def _video(
     method: str, settings: of.Video | of.DrawnVideo, table: Any, progress: Progress
-) -> Iterator[pd.DataFrame]:
+) -> Iterator[Mapping[str, Any] | pd.DataFrame]:
     """Recover a frame; rows with `part` "pixels" hold the picture of the first repetition."""
     frames = problems.clip_of(settings, table)
     for number, replicate in enumerate(settings.replicates):
@@ -353,7 +354,7 @@ def _video(
             down, right = np.indices(original.shape).reshape(2, -1)
             pixels = {"original": original.ravel(), "recovered": recovered.ravel()}
             labels = {"method": method, "part": "pixels", "replicate": replicate}
-            yield pd.DataFrame({**labels, "down": down, "right": right, **pixels})
+            yield {**labels, "down": down, "right": right, **pixels}
 
 
 def _halved(image: NDArray, height: int = 240, width: int = 320) -> NDArray:

@@ -1,4 +1,4 @@
-"""What this paper's claims measure that others' do not: on runs, and on what it states as formulas."""
+"""Measures of this paper's claims alone: of runs, and of the formulas that it states."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def with_bits(history: pd.DataFrame) -> pd.DataFrame:
 
 @quantity
 def recovered(history: pd.DataFrame, within: float) -> Measured:
-    """Whether the frame's PSNR comes within some decibels of the best approximation's."""
+    """True if the frame's PSNR comes within some decibels of the best approximation's."""
     history = history[history["part"] == "curve"]
     last = history[history["round"] == history["round"].max()]
     tau, atoms = last["sparsity"].iloc[0], last["atoms"].iloc[0]
@@ -149,7 +149,7 @@ def recovered(history: pd.DataFrame, within: float) -> Measured:
 
 
 def ended(ends: Sample) -> str:
-    """How many runs diverge, and where others end."""
+    """Number of runs that diverge, and range of the ends of the others, as text."""
     values = ends.values
     finite = values[np.isfinite(values)]
     others = f"; others end between {finite.min():.3g} and {finite.max():.3g}" if finite.size else ""
@@ -224,14 +224,14 @@ def client_constants(settings: of.Regression, alpha: float, replicate: int) -> p
 
 @quantity
 def conditions_met(*experiments: of.Regression) -> Measured:
-    """Whether any client of the experiments with these settings has 2 rho^- > rho^+, as the theorems need."""
+    """True if any client of the experiments with these settings has 2 rho^- > rho^+, as the theorems need."""
     clients = pd.concat(client_constants(one, one.alphas[0], one.replicates[0]) for one in experiments)
     note = f"the smallest ratio of any client is {clients['condition'].min():.3g}, by an estimate from below"
     return Measured((2 * clients["low"] > clients["high"]).to_numpy(), seeds=1, note=note)
 
 
 def theorem13_contracts(factor: float = 4.0) -> Measured:
-    """Whether kappa of Theorem 13 is below one for some theta where that is easiest.
+    """True if kappa of Theorem 13 is below one for some theta in the easiest case.
 
     With exact projections, with which (1 + eta_2)^2 is the `factor` 4, rho^+ = rho^-, and K = 1: a power of
     what exceeds one grows with K.
@@ -244,7 +244,7 @@ def theorem13_contracts(factor: float = 4.0) -> Measured:
 
 @quantity
 def steps_within(lowest: float, largest: float, *searches: dict[str, Any]) -> Measured:
-    """Whether each best step, of every method and variant, lies between `lowest` and `largest`."""
+    """True if each best step, of every method and variant, lies between `lowest` and `largest`."""
     steps = [one["step"] for search in searches for one in search["variants"].values()]
     holds = np.array([lowest <= step <= largest for step in steps])
     return Measured(holds, seeds=1, note=f"best steps from {min(steps):.3g} to {max(steps):.3g}")
@@ -252,7 +252,7 @@ def steps_within(lowest: float, largest: float, *searches: dict[str, Any]) -> Me
 
 @quantity
 def steps_differ(*pairs: dict[str, Any]) -> Measured:
-    """Whether the best step of each method and variant differs between the searches, which come in pairs."""
+    """True if the best step of each method and variant differs between the searches, which come in pairs."""
     told, ratios = [], []
     for one, other in zip(pairs[::2], pairs[1::2], strict=True):
         for variant, found in one["variants"].items():
@@ -281,7 +281,7 @@ def isometry_improves() -> Measured:
 
 
 def logistic_bounds(K: int = 10, reference: float = 1.0) -> Measured:
-    """Whether the logistic losses' second derivatives in the scores b'x stay within Section IV-D's bounds.
+    """True if the logistic losses' second derivatives in the scores b'x stay within Section IV-D's bounds.
 
     With K classes those of ln(`reference` + sum_i exp z_i), whose gradient is the printed s: eigenvalues of
     diag(s) - ss', so that the bounds hold jointly in all classes. On scores up to r of one class, those of

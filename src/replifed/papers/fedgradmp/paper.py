@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 
 from replifed.algorithms.registry import method_class
+from replifed.figures.lines import BLACK, ORANGE, Line
 from replifed.figures.methods import TWO_DASHES, TWO_DOTS, method_line
-from replifed.figures.style import BLACK, ORANGE, Line
 
 PAPER = {
     "name": "FedGradMP",

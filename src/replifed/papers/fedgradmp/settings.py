@@ -1,4 +1,4 @@
-"""What config/papers/fedgradmp.yaml may hold."""
+"""Settings in config/papers/fedgradmp.yaml."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WEIGHTS = "weights lambda of the 1-norm of FedMid and FedDualAvg"
 
 
 class Common(fields.Recorded):
-    """What every experiment has, whatever its data."""
+    """Settings of every experiment."""
 
     clients: Count = Field(description="number of clients")
     local_steps: Counts = Field(description="numbers of local iterations, K")

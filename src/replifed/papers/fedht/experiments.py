@@ -1,4 +1,4 @@
-"""What the paper runs: which method, on which data, with which settings.
+"""Runs of the paper: methods, data and settings.
 
 Readings of "the step size" stand side by side. In `own`, as the text says, each method takes its own
 best step, and the best number of local steps K at that. In `common`, all methods take one step that
@@ -17,7 +17,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.hard_thresholding import RATES
@@ -35,6 +34,8 @@ from replifed.problems.sparse import SparseLinearModel
 from replifed.progress import Progress, silent
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from replifed.papers.fedht import settings as of
 
     Compared = of.Simulation | of.DataSet
@@ -268,7 +269,7 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
 
 
 def _side_by_side(method: str, settings: Compared) -> bool:
-    """Whether the levels of an experiment run side by side, and share one pass over the features.
+    """True if the levels of an experiment run side by side, and share one pass over the features.
 
     They do not where the clients' Gram matrices, which differ by level, make local steps cheaper still: for
     methods without a threshold between local steps, where samples are few.

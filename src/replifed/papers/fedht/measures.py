@@ -1,4 +1,4 @@
-"""What this paper's claims measure on curves: who needs fewer rounds, ends lower, is rougher, sends less."""
+"""Measures of curves for this paper's claims: rounds, final values, roughness, traffic."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def capped(values: Sample, start: Sample) -> Sample:
 
 
 def lost(*several: Curves) -> str:
-    """How many seeds diverged, if any, for a note."""
+    """Number of seeds that diverged, if any, as text for a note."""
     counts = [int((~one.survived).sum()) for one in several]
     if not any(counts):
         return ""
@@ -282,7 +282,7 @@ def end_apart(names: Sequence[str], *ends: Sample) -> Measured:
 
 @quantity
 def steps_within(lowest: float, largest: float, *searches: dict[str, Any]) -> Measured:
-    """Whether each best step, of every method, level and K, lies between `lowest` and `largest`."""
+    """True if each best step, of every method, level and K, lies between `lowest` and `largest`."""
     steps = [
         one["step"]
         for search in searches
@@ -295,7 +295,7 @@ def steps_within(lowest: float, largest: float, *searches: dict[str, Any]) -> Me
 
 @quantity
 def even_clusters(split: Any, ratio: float, balanced: bool) -> Measured:
-    """Whether the largest cluster is at most (or, not balanced, more than) `ratio` times the smallest."""
+    """True if the largest cluster is at most (or, not balanced, more than) `ratio` times the smallest."""
     sizes = np.bincount(split.cluster)
     holds = np.array([(sizes.max() / sizes.min() <= ratio) == balanced])
     return Measured(holds, note=f"clusters of {sizes.min()} to {sizes.max()} samples")
@@ -303,7 +303,7 @@ def even_clusters(split: Any, ratio: float, balanced: bool) -> Measured:
 
 @quantity
 def original(*kinds: tuple[str, str]) -> Measured:
-    """Whether the data are the paper's own."""
+    """True if the data are the paper's own."""
     return Measured(np.array([kind == "original" for kind, _ in kinds]), seeds=1)
 
 

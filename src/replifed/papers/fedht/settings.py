@@ -1,4 +1,4 @@
-"""What config/papers/fedht.yaml may hold."""
+"""Settings in config/papers/fedht.yaml."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Level = Annotated[list[fields.NonNegative], Field(min_length=2, max_length=2)]
 
 
 class Tuning(fields.StepTuning):
-    """How the step size of each method is chosen, in the reading `common` as well."""
+    """Choice of the step size of each method, also in the reading `common`."""
 
     common_fraction: Positive = Field(
         0.5,
@@ -22,7 +22,7 @@ class Tuning(fields.StepTuning):
 
 
 class Common(fields.Repeated):
-    """What every experiment has, whatever its problem."""
+    """Settings of every experiment."""
 
     loss: Literal["least_squares", "logistic", "softmax"] = Field(description="loss of each client")
     sparsity: Count = Field(description="number of weights that hard thresholding keeps")

@@ -77,7 +77,7 @@ class _StandardNormals(NamedTuple):
 
 
 def _standard_normals(settings: Simulation, replicate: int) -> _StandardNormals:
-    """The same numbers serve all levels, so that these differ in nothing but alpha and beta."""
+    """Standard normal numbers, equal for all levels, which differ in alpha and beta alone."""
     shape = settings.clients, settings.samples, settings.features, settings.planted
     asked = (settings.seed, settings.loss, *shape, settings.dtype, replicate)
     if asked not in _drawn:

@@ -1,4 +1,4 @@
-"""What the paper states as formulas, checked as formulas."""
+"""Formulas that the paper states, checked as formulas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.hard_thresholding import RATES, alpha, fedht_rate, fediterht_rate
@@ -18,6 +17,8 @@ from replifed.operators.hard_threshold import hard_threshold
 from replifed.randomness import generator
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from replifed.papers.fedht import settings as of
 
 LOCAL_STEPS = (3, 5, 8, 10)
@@ -148,7 +149,7 @@ def bias_hardly_varies(method: str, within: float) -> Measured:
 
 
 def support_is_small() -> Measured:
-    """Whether 2 N tau is at most a tenth of d, in each experiment."""
+    """True if 2 N tau is at most a tenth of d, in each experiment."""
     shares = {name: 2 * one.N * one.tau / one.d for name, one in EXPERIMENTS.items()}
     note = "2 N tau / d: " + ", ".join(f"{name} {share:.3g}" for name, share in shares.items())
     return Measured(np.array([share <= 0.1 for share in shares.values()]), seeds=0, note=note)

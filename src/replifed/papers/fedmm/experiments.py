@@ -14,7 +14,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
@@ -27,6 +26,8 @@ from replifed.papers.fedmm.problems import dictionary_problem, em_problem, toy_p
 from replifed.progress import Progress, silent
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from replifed.papers.fedmm import settings as of
 
     Codes = of.Dictionary | of.MovieLens

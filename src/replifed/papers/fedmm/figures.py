@@ -13,8 +13,9 @@ from matplotlib.ticker import MaxNLocator
 
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, Reference, X
+from replifed.figures.lines import BLUE, ORANGE, Line, sequence_lines
 from replifed.figures.methods import SHORT, method_line
-from replifed.figures.style import BLUE, ORANGE, Line, canvas, sequence_lines, styled
+from replifed.figures.style import canvas, styled
 from replifed.papers.fedmm.experiments import tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS, METHODS, METRICS
 from replifed.papers.fedmm.problems import TOYS

@@ -25,13 +25,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Accelerated, Exact, Gradient, LocalSolver, Noisy, Stochastic
 from replifed.algorithms.mixed_solvers import AcceleratedStochastic, Uncoordinated
 from replifed.algorithms.splitting_theory import best_step, linear_round
+from replifed.engine.plans import in_one_table
 from replifed.engine.search import Grid
 from replifed.engine.simulate import Metric
 from replifed.engine.trials import Spent
@@ -54,6 +54,8 @@ from replifed.papers.fedplt.trials import Trial, around, common, each, rate, rel
 from replifed.progress import Progress
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from replifed.papers.fedplt import settings as of
 
 
@@ -102,7 +104,7 @@ def run(
         frames = footprint(method, settings.replicates[0])
     else:
         frames = _OF_FEDPLT[settings.problem](settings, progress)
-    return pd.concat(frames, ignore_index=True).assign(method=method)
+    return in_one_table(frames).assign(method=method)
 
 
 # --- Table II -------------------------------------------------------------------------------------
@@ -199,6 +201,7 @@ def _cell_frame(reported: Trial, cell: Cell, choices: dict[str, _Choice], target
         for name, values in choice.values.items():
             stacked[name][: choice.sets, column] = values
     errors = reported.errors(cell, {k: np.where(wanted, v, np.nan) for k, v in stacked.items()}, target)
+    costs = [choice.cost.record() for choice in choices.values()]
     parameters = [*stacked.values(), *[np.nan] * (3 - len(stacked))]
     frame = _rates_frame(
         reported,
@@ -210,7 +213,7 @@ def _cell_frame(reported: Trial, cell: Cell, choices: dict[str, _Choice], target
         **dict(zip(("first", "second", "third"), parameters, strict=True)),
         edge=np.stack([np.resize(choice.edge, S) for choice in choices.values()], axis=1),
         # Of the search for all data sets of this cell and reading.
-        **pd.DataFrame([choice.cost.record() for choice in choices.values()]).add_prefix("tuning_"),
+        **{f"tuning_{name}": np.array([cost[name] for cost in costs]) for name in costs[0]},
     )
     return frame[wanted.ravel()]
 
@@ -232,7 +235,7 @@ def _rates_frame(trial: Trial, errors: NDArray, **labels: Any) -> pd.DataFrame:
 
 def _lines(columns: dict[str, Any], shape: tuple[int, ...]) -> pd.DataFrame:
     """A row per entry of arrays of a common shape."""
-    return pd.DataFrame({name: np.broadcast_to(value, shape).ravel() for name, value in columns.items()})
+    return in_one_table([{name: np.broadcast_to(value, shape).ravel() for name, value in columns.items()}])
 
 
 # --- Fed-PLT alone --------------------------------------------------------------------------------
@@ -319,7 +322,7 @@ def _splitting(settings: of.Splitting, progress: Progress) -> Iterator[pd.DataFr
             matrix = linear_round(H, rho, steps, best_step(mu, L, rho))
             rate, norm = np.abs(np.linalg.eigvals(matrix)).max(), np.linalg.norm(matrix, 2)
             labels = {"replicate": replicate, "rho": rho, "steps": steps, "mu": mu, "L": L}
-            yield pd.DataFrame({**labels, "rate": rate, "norm": norm}, index=[0])
+            yield _lines({**labels, "rate": rate, "norm": norm}, (1,))
 
 
 def _variants(settings: of.Variants, progress: Progress) -> Iterator[pd.DataFrame]:
@@ -387,7 +390,7 @@ def _minibatches(settings: of.Variants) -> Iterator[pd.DataFrame]:
         )
         before, last = history.metrics["error"][1:].reshape(2, tail, -1).mean(axis=1)
         labels = {"solver": name, "batch": batch, "replicate": trial.replicates}
-        yield pd.DataFrame({**labels, "before": before, "error": last})
+        yield _lines({**labels, "before": before, "error": last}, last.shape)
 
 
 # --- Noise and privacy ----------------------------------------------------------------------------

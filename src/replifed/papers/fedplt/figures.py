@@ -15,8 +15,8 @@ from replifed.figures import style
 from replifed.figures.artefact import by_name
 from replifed.figures.curves import note
 from replifed.figures.grid import By, Grid, Reference, X
+from replifed.figures.lines import Line, sequence_lines
 from replifed.figures.methods import LONG, method_line
-from replifed.figures.style import Line, sequence_lines
 from replifed.figures.summaries import on_log_scale, over_repetitions
 from replifed.papers.fedplt.measures import error_bounds, norms, zetas
 from replifed.papers.fedplt.paper import BEST_EPOCHS, BEST_RHO, FEDPLT_RATES

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.network.ledger import dense_bits
@@ -16,7 +15,7 @@ from replifed.papers.fedplt.methods import Cell, build, theory
 from replifed.papers.fedplt.trials import Trial
 
 
-def footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
+def footprint(method: str, replicate: int) -> Iterator[dict[str, Any]]:
     """Memory, computation and communication of a method, counted on a few rounds of its code.
 
     each, shared : models that every agent and the coordinator keep between rounds; up, down : models that an
@@ -36,19 +35,17 @@ def footprint(method: str, replicate: int) -> Iterator[pd.DataFrame]:
     gradients = np.diff(history.metrics["gradients"][:, 0])
     one_step = cell._replace(steps=1)
     values = {name: value[:, None] for name, value in theory(one_step, long.moduli).items()}
-    yield pd.DataFrame(
-        {
-            "each": axes.count(3),
-            "shared": axes.count(2),
-            "up": first["bits_up"] / models,
-            "down": first["bits_down"] / models,
-            "exchanges": int(first["exchanges"]),
-            "fewest": int(gradients.min()),
-            "most": int(gradients.max()),
-            "left": np.nanmin(long.errors(one_step, values)),
-            "replicate": [replicate],
-        }
-    )
+    yield {
+        "each": axes.count(3),
+        "shared": axes.count(2),
+        "up": first["bits_up"] / models,
+        "down": first["bits_down"] / models,
+        "exchanges": int(first["exchanges"]),
+        "fewest": int(gradients.min()),
+        "most": int(gradients.max()),
+        "left": np.nanmin(long.errors(one_step, values)),
+        "replicate": [replicate],
+    }
 
 
 def _count_gradients(problem: Any) -> list[int]:

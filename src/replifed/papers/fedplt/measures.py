@@ -1,4 +1,4 @@
-"""What claims and figures measure on this paper's histories, which have a line a data set and setting."""
+"""Measures of claims and figures on this paper's histories, with a line per data set and setting."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _error_bound(curve: pd.DataFrame, made: of.Bounds) -> pd.Series:
 
 @quantity
 def stores(history: pd.DataFrame, each: int, shared: int) -> Measured:
-    """Whether a method keeps the printed number of models."""
+    """True if a method keeps the printed number of models."""
     (kept,) = history.itertuples()
     same = (kept.each, kept.shared) == (each, shared)
     return Measured(np.array([same]), note=f"counted: {kept.each} an agent and {kept.shared} at the server")
@@ -82,7 +82,7 @@ def stores(history: pd.DataFrame, each: int, shared: int) -> Measured:
 
 @quantity
 def random_epochs(history: pd.DataFrame, random: bool) -> Measured:
-    """Whether the number of gradients that an agent computes differs between rounds, or does not."""
+    """True if the number of gradients of an agent differs between rounds, or, not `random`, does not."""
     (counted,) = history.itertuples()
     note = f"counted: {counted.fewest} to {counted.most} gradients in a round"
     return Measured(np.array([(counted.most > counted.fewest) == random]), note=note)
@@ -110,7 +110,7 @@ def rates(
 
 @quantity
 def noting_lost(sample: Sample) -> Measured:
-    """The same with a note on runs that do not converge."""
+    """Sample with a note on runs that do not converge."""
     lost = sample.bounds > 0
     return sample.measured(note=f"{lost.sum()} of {len(lost)} runs do not converge" if lost.any() else "")
 
@@ -153,7 +153,7 @@ def lowest(table: pd.DataFrame) -> Sample:
 
 @quantity
 def mean_change(table: pd.DataFrame) -> Sample:
-    """How the mean over data sets changes from each setting to the next."""
+    """Change of the mean over data sets from each setting to the next."""
     return Sample(np.diff(table.mean().to_numpy()), repetitions=len(table))
 
 
@@ -185,7 +185,7 @@ def level_above(by_active: pd.DataFrame, published: tuple[float, ...]) -> Measur
 
 @quantity
 def one_valley(table: pd.DataFrame) -> Sample:
-    """Whether the mean falls to its minimum and rises from it."""
+    """True if the mean falls to its minimum and rises from it."""
     change, least = np.diff(table.mean().to_numpy()), int(table.mean().to_numpy().argmin())
     holds = np.concatenate([change[:least] < 1e-3, change[least:] > -1e-3])
     return Sample(holds, repetitions=len(table))
@@ -201,7 +201,7 @@ def plateau(by_steps: pd.DataFrame) -> Sample:
 
 @quantity
 def constant(by_steps: pd.DataFrame, first: int, width: float) -> Measured:
-    """Whether mean rates from N_e = `first` on stay within `width`."""
+    """True if mean rates from N_e = `first` on stay within `width`."""
     plateau(by_steps)
     means = by_steps.loc[:, by_steps.columns >= first].mean()
     if len(means) < 2:
@@ -220,14 +220,14 @@ def zeta_of(epochs: pd.DataFrame, chosen: of.LocalEpochs) -> Sample:
 
 @quantity
 def cold_errors_of_few_steps(history: pd.DataFrame) -> Sample:
-    """What a cold start leaves at the least number of local steps."""
+    """Errors that remain after a cold start, with the smallest number of local steps."""
     cold = only(history, participation="all", start="cold")
     return lines(cold, "error", steps=cold["steps"].min())
 
 
 @quantity
 def rate_below_norm(epochs: pd.DataFrame, chosen: of.LocalEpochs, solver: str) -> Measured:
-    """Whether rates are below |S| (or |S'|, as printed both) where that is below one."""
+    """True if rates are below |S| (or |S'|, as printed both) where that is below one."""
     ran = only(epochs, solver=solver)
     bound = norms(ran, ran["steps"], chosen.rho, accelerated=solver == "accelerated", printed=True)
     return _where_proved(ran, "rate", bound)
@@ -235,7 +235,7 @@ def rate_below_norm(epochs: pd.DataFrame, chosen: of.LocalEpochs, solver: str) -
 
 @quantity
 def round_below_norm(splitting: pd.DataFrame) -> Measured:
-    """Whether a round with local steps brings states closer by |S|, as printed, where that is below one."""
+    """True if a round with local steps brings states closer by |S|, as printed, where that is below one."""
     ran = splitting[splitting["steps"] > 0]
     return _where_proved(ran, "norm", norms(ran, ran["steps"], ran["rho"], printed=True))
 
@@ -252,7 +252,7 @@ def _where_proved(ran: pd.DataFrame, value: str, bound: NDArray) -> Measured:
 
 @quantity
 def steady(history: pd.DataFrame, solver: str, width: float) -> Sample:
-    """Whether mean errors of minibatches over the last rounds are those of the rounds before, by `width`."""
+    """True if mean errors of minibatches over the last rounds are those of the rounds before, by `width`."""
     ran = only(history, variant="minibatches", solver=solver)
     means = ran.groupby("batch")[["before", "error"]].mean()
     change = (means["error"] / means["before"] - 1).to_numpy()
@@ -261,7 +261,7 @@ def steady(history: pd.DataFrame, solver: str, width: float) -> Sample:
 
 @quantity
 def apart(table: pd.DataFrame, exact: pd.DataFrame, width: float) -> Measured:
-    """Whether mean rates are those of exact splitting, by `width`, at every rho that both have."""
+    """True if mean rates are those of exact splitting, by `width`, at every rho that both have."""
     same = table.index.intersection(exact.index)
     far = [abs(at(table.loc[same], rho, f"rho {rho:g}").mean - exact.loc[same, rho].mean()) for rho in exact]
     note = f"{max(far):.3f} apart at most, at rho {exact.columns[np.argmax(far)]:.2g}"
@@ -270,7 +270,7 @@ def apart(table: pd.DataFrame, exact: pd.DataFrame, width: float) -> Measured:
 
 @quantity
 def errors_below_bound(history: pd.DataFrame, made: of.Bounds) -> Measured:
-    """Whether mean distances over the data sets stay below the mean bounds, round by round."""
+    """True if mean distances over the data sets stay below the mean bounds, round by round."""
     history = history.assign(bound=error_bounds(history, made))
     if history["bound"].isna().any():
         raise NotMeasurableError("the bound is void here")
@@ -283,7 +283,7 @@ def errors_below_bound(history: pd.DataFrame, made: of.Bounds) -> Measured:
 
 @quantity
 def error_rises_with_noise(history: pd.DataFrame) -> Sample:
-    """Whether the mean error grows from each level of noise to the next, for every number of epochs."""
+    """True if the mean error grows from each level of noise to the next, for every number of epochs."""
     end = history[history["round"] == history["round"].max()]
     means = end.groupby(["steps", "tau"])["error"].mean().unstack()  # noqa: PD010
     rises = (np.diff(means.to_numpy(), axis=1) > 0).ravel()
@@ -291,7 +291,7 @@ def error_rises_with_noise(history: pd.DataFrame) -> Sample:
 
 
 def grows_to_constant() -> Measured:
-    """Whether Proposition 4's bound grows with K up to its constant, and that of composed steps beyond it.
+    """True if Proposition 4's bound grows with K up to its constant, and that of composed steps beyond it.
 
     Over 2^0 to 2^20 rounds of several noises, moduli, steps and numbers of epochs, at order 2. Up to 16
     rounds all of them are so far from the constant that doubles tell growth from rest.
@@ -321,7 +321,7 @@ def grows_to_constant() -> Measured:
 
 @quantity
 def tighter(history: pd.DataFrame, made: of.Privacy, rival: str) -> Measured:
-    """Whether Proposition 4's epsilon is below that of composing all noisy steps, for every noise and N_e.
+    """True if Proposition 4's epsilon is below that of composing all noisy steps, for every noise and N_e.
 
     The rival composes them in Renyi terms, or by the advanced composition of (epsilon, delta)-privacy; half
     of delta is then for the steps' own.

@@ -8,12 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms import fedlin, fedpd, fivegcs, led, tamuna
+from replifed.algorithms import fedlin, fedpd, fedplt, fivegcs, led, tamuna
 from replifed.algorithms.fedavg import FedAvg
-from replifed.algorithms.fedplt import best_rho
 from replifed.algorithms.local_solvers import Accelerated, Gradient, SteppedSolver
-from replifed.algorithms.registry import method_class
 
+METHODS: dict[str, Callable[..., Any]] = {
+    "fedplt": fedplt.FedPLT,
+    "fedpd": fedpd.FedPD,
+    "fedlin": fedlin.FedLin,
+    "tamuna": tamuna.TAMUNA,
+    "led": led.LED,
+    "fivegcs": fivegcs.FiveGCS,
+}
 SOLVERS: dict[str, Callable[..., SteppedSolver]] = {"gradient": Gradient, "accelerated": Accelerated}
 # Those that let agents stay out.
 PARTIAL = ("fedplt", "tamuna", "fivegcs")
@@ -51,7 +57,7 @@ class Cell(NamedTuple):
 
     @property
     def everyone(self) -> bool:
-        """Whether all agents take part."""
+        """True if all agents take part."""
         return self.cohort == self.agents
 
 
@@ -68,7 +74,7 @@ def theory(cell: Cell, moduli: Moduli) -> Values:
     found: tuple[Any, ...]
     match cell.method:
         case "fedplt":
-            found = (best_rho(mu, L),)
+            found = (fedplt.best_rho(mu, L),)
         case "fedpd":
             found = fedpd.theory_eta(L), 1.0
         case "fedlin":
@@ -118,4 +124,4 @@ def build(cell: Cell, moduli: Moduli, parameters: Values) -> Any:
     elif cell.method == "tamuna" and cell.solver == "accelerated":
         # gamma = 2 / (L + mu) is too long a step with momentum, which takes 1 / L instead.
         step = local_step("accelerated", moduli) / local_step("gradient", moduli) * own["gamma"]
-    return method_class(cell.method)(**own, solver=SOLVERS[cell.solver](steps=cell.steps, step=step))
+    return METHODS[cell.method](**own, solver=SOLVERS[cell.solver](steps=cell.steps, step=step))

@@ -1,6 +1,6 @@
-"""What Fed-PLT with noisy steps gives away on quadratic losses, where all that it makes is Gaussian.
+"""Privacy loss of Fed-PLT with noisy steps on quadratic losses, where all its random vectors are Gaussian.
 
-N agents with f_i(x) = mu x^2 / 2 in one dimension; exchanging a sample of the first one moves its gradient by
+N agents with f_i(x) = mu x^2 / 2 in one dimension; replacing a sample of the first changes its gradient by
 s. In units of s and of the noise's deviation tau, divergences of order lambda are lambda s^2 / tau^2 times
 those here.
 """
@@ -55,14 +55,14 @@ def bound(rho: float, steps: int, rounds: int) -> float:
 
 
 def final_models_below_bound() -> Measured:
-    """Whether the divergence of all agents' last models is at most what Proposition 4 promises."""
+    """True if the divergence of all agents' last models is at most the bound of Proposition 4."""
     cases = itertools.product((0.1, 0.3, 1.0, 3.0), (1, 5, 10), (1, 2, 5, 20))
     shares = np.array([divergences(N, *case)["all"] / bound(*case) for case in cases for N in (1, 2, 10)])
     return Measured(shares <= 1, note=f"at most {shares.max():.2g} of the bound in {len(shares)} cases")
 
 
 def epochs_hide(what: str, agents: int) -> Measured:
-    """Whether the last models, "all", or the "messages" give away less with each N_e, at K N_e = 20 steps."""
+    """True if the last models, "all", or the "messages" lose less privacy with each N_e, at K N_e = 20."""
     epochs, rhos = (1, 2, 5, 10, 20), (0.3, 1.0, 3.0)
     given = np.array([[divergences(agents, rho, N_e, 20 // N_e)[what] for N_e in epochs] for rho in rhos])
     note = ", ".join(f"{one:.2g} with N_e = {N_e}" for N_e, one in zip(epochs, given[1], strict=True))

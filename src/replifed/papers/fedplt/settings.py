@@ -1,4 +1,4 @@
-"""What config/papers/fedplt.yaml may hold."""
+"""Settings in config/papers/fedplt.yaml."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Noises = Annotated[Several[Positive], Field(description="levels of the noise")]
 
 
 class Tuning(fields.Tuning):
-    """How parameters common to all data sets are chosen."""
+    """Search of parameters common to all data sets."""
 
     ratio: Ratio
     reach: Reach
@@ -43,7 +43,7 @@ class Tuning(fields.Tuning):
 
 
 class Own(fields.Settings):
-    """How each data set's own parameters are searched around those common to all."""
+    """Search of parameters for each data set, around those common to all."""
 
     ratio: Ratio
     refine: Refine = 4
@@ -65,7 +65,7 @@ class Footprint(fields.Repeated):
 
 
 class Regression(fields.Repeated):
-    """What experiments on logistic regression have."""
+    """Settings of experiments on logistic regression."""
 
     agents: Count = Field(description="number of agents, N")
     samples: Count = Field(description="samples of each agent")
@@ -182,7 +182,7 @@ class Splitting(LocalSteps):
 
 
 class Variants(Epochs):
-    """What Algorithm 1 allows beside the tables: composite problems, uncoordinated solvers, minibatches."""
+    """Variants of Algorithm 1 beyond the tables: composite problems, uncoordinated solvers, minibatches."""
 
     problem: Literal["variants"] = Field(description="what is run")
     local_steps: Count = Field(description="local steps with minibatches")

@@ -95,7 +95,8 @@ class Trial:
         moduli = Moduli(*(np.repeat(modulus, first.shape[1]) for modulus in self.moduli))
         known = {name: np.where(wanted, value, value[wanted][0]).ravel() for name, value in values.items()}
         cohort = None if cell.everyone else FixedSize(cell.cohort)
-        return self.traces(build(cell, moduli, known), wanted, target=target, cohort=cohort)
+        algorithm = build(cell, moduli, known)
+        return self.traces(algorithm, wanted, target=target, cohort=cohort)
 
     def settled_errors(self, cell: Cell, values: Values, within: float) -> NDArray:
         """Relative errors as in `errors`, of four times as many rounds each time until all rates settle.

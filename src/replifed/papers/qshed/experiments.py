@@ -1,4 +1,4 @@
-"""What the paper runs: methods on two data sets, over channels without and with fading.
+"""Runs of the paper: methods on two data sets, over channels without and with fading.
 
 A `case` changes some settings: the paper leaves the renewal set, the quantiser and the line search open, and
 the experiments on these choices change one of them at a time. A `variant` is a way to run one method.
@@ -13,14 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.algorithms.line_search import Armijo
 from replifed.algorithms.registry import method_class
-from replifed.engine.plans import Planned, execute
+from replifed.engine.plans import Planned, execute, in_one_table
 from replifed.engine.simulate import History, simulate
 from replifed.network.fading import Constant, Rayleigh
 from replifed.operators.bit_allocation import allocate
@@ -33,6 +31,8 @@ from replifed.progress import Progress, silent
 from replifed.randomness import Streams, generator
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from replifed.papers.qshed.settings import Changes, Experiment
 
 # These send what they send, whatever the channel.
@@ -95,13 +95,15 @@ def _labels(settings: Experiment, y: NDArray) -> NDArray:
 
 def _features(settings: Experiment, images: NDArray) -> NDArray:
     """Pixels in [0, 1], their leading principal components, and a constant."""
+    from scipy.linalg import eigh
+
     X = np.asarray(images, dtype=float) / settings.pixel_scale
     components = settings.components
     if components is not None:
         X = X - X.mean(axis=0)
         features = X.shape[1]
         leading = (features - components, features - 1)
-        V = scipy.linalg.eigh(X.T @ X, subset_by_index=leading)[1][:, ::-1]
+        V = eigh(X.T @ X, subset_by_index=leading)[1][:, ::-1]
         V = V * np.where(np.take_along_axis(V, np.abs(V).argmax(axis=0)[None], axis=0) < 0, -1.0, 1.0)
         X = X @ V
     return np.hstack([X, np.ones((len(X), 1))]) if settings.intercept else X
@@ -202,26 +204,24 @@ def _allocations(method: str, settings: Experiment, table: Any, progress: Progre
                 built, drawn.problem, streams, t + 1, channel=limits, resume=(t, state), metrics={}
             ).state
             budget = limits(streams.at(t), drawn.problem.n_clients)
-            frames.append(_allocation_frame(drawn, t + 1, before, state, budget))
-    return pd.concat(frames, ignore_index=True)
+            frames.append(_allocation_columns(drawn, t + 1, before, state, budget))
+    return in_one_table(frames)
 
 
-def _allocation_frame(drawn: Drawn, t: int, before: Any, state: Any, budget: NDArray) -> pd.DataFrame:
+def _allocation_columns(drawn: Drawn, t: int, before: Any, state: Any, budget: NDArray) -> dict[str, Any]:
     R, N, n = state.bits.shape
     replicate, device, vector = (axis.ravel() for axis in np.indices((R, N, n)))
     renewed = (state.values != before.values).any(axis=-1)
-    return pd.DataFrame(
-        {
-            "replicate": np.array(drawn.replicates)[replicate],
-            "round": t,
-            "device": device + 1,
-            "vector": vector + 1,
-            "eigenvalue": state.values.ravel(),
-            "bits": state.bits.ravel(),
-            "budget": np.broadcast_to(budget, (R, N))[replicate, device],
-            "renewed": renewed[replicate, device],
-        }
-    )
+    return {
+        "replicate": np.array(drawn.replicates)[replicate],
+        "round": t,
+        "device": device + 1,
+        "vector": vector + 1,
+        "eigenvalue": state.values.ravel(),
+        "bits": state.bits.ravel(),
+        "budget": np.broadcast_to(budget, (R, N))[replicate, device],
+        "renewed": renewed[replicate, device],
+    }
 
 
 def nearest_spectrum(history: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:

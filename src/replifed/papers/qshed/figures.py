@@ -16,7 +16,8 @@ from replifed.claims.curves import reached
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.curves import note
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.style import BLUE, ORANGE, Line, canvas, legend, of_seeds, styled
+from replifed.figures.lines import BLUE, ORANGE, Line
+from replifed.figures.style import canvas, legend, of_seeds, styled
 from replifed.figures.summaries import use_until_target
 from replifed.papers.inputs import Inputs
 from replifed.papers.qshed.experiments import example_bits, nearest_spectrum

@@ -70,7 +70,7 @@ def contractions(b_max: int, rounds: int = 7) -> Iterator[tuple[float, float, fl
 
 
 def bound_holds(b_max: int) -> NDArray:
-    """Whether (24) holds, for each round in which it says something and rounding nothing."""
+    """True if (24) holds, for each round in which it says something and rounding nothing."""
     said = (one for one in contractions(b_max) if one[0] < 1 and one[1] > 1e-9)
     holds = [now <= kappa * then for kappa, then, now in said]
     if not holds:

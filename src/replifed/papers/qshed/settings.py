@@ -1,4 +1,4 @@
-"""What config/papers/qshed.yaml may hold."""
+"""Settings in config/papers/qshed.yaml."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Search = Annotated[
 
 
 class Options(fields.Settings):
-    """What methods and the split do by default, unless it is set."""
+    """Choices of methods and of the split that differ from the default."""
 
     split: Maybe[Literal["labels"]] = Field(
         None, description="how samples go to devices: sorted by class; at random by default"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from replifed.figures.grid import By, Grid, Reference, X
-from replifed.figures.style import BLUE, ORANGE, Line, sequence_lines
+from replifed.figures.lines import BLUE, ORANGE, Line, sequence_lines
 from replifed.papers.fedgradmp.paper import EXACT_ROUNDS, EXPERIMENTS, LINES, METHODS, READINGS
 from replifed.papers.inputs import Inputs
 

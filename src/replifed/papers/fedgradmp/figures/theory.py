@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from replifed.figures.grid import By, Grid, Reference
-from replifed.figures.style import GREY, SEQUENCE, Line
+from replifed.figures.lines import GREY, SEQUENCE, Line
 from replifed.figures.summaries import summarise
 from replifed.papers.fedgradmp.figures.regression import in_order, noise_name
 from replifed.papers.fedgradmp.measures import client_constants, promises

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from replifed.figures.curves import note
 from replifed.figures.grid import By, Grid, Reference, X
-from replifed.figures.style import BLUE, GREY, VERMILLION, Line, sequence_lines
+from replifed.figures.lines import BLUE, GREY, VERMILLION, Line, sequence_lines
 from replifed.papers.fedht.paper import (
     COMPARISON_READINGS,
     EXPERIMENTS,

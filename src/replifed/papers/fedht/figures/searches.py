@@ -12,7 +12,7 @@ from matplotlib.ticker import NullLocator
 
 from replifed.figures.curves import note, readable_log_axis
 from replifed.figures.grid import By, Grid
-from replifed.figures.style import BLACK, GREEN, GREY, Line
+from replifed.figures.lines import BLACK, GREEN, GREY, Line
 from replifed.papers.fedht.figures.objectives import BY_EXPERIMENT, BY_LEVEL, local_steps_lines
 from replifed.papers.fedht.paper import METHODS, experiment_name
 from replifed.papers.inputs import Inputs

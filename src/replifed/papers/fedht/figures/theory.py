@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from replifed.algorithms.hard_thresholding import RATES
 from replifed.figures.curves import note
 from replifed.figures.grid import By, Grid
-from replifed.figures.style import BLACK, GREY, VERMILLION, Line
+from replifed.figures.lines import BLACK, GREY, VERMILLION, Line
 from replifed.figures.summaries import on_log_scale, summarise
 from replifed.papers.fedht.figures.objectives import BY_EXPERIMENT, local_steps_lines
 from replifed.papers.fedht.paper import EXPERIMENTS, METHODS, SPARSITIES

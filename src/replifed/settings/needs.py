@@ -1,0 +1,78 @@
+"""Artefacts of a paper that are made, and the files and experiments that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def artefacts(paper_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the artefacts that `all` makes: all but those on demand, or those that ``only`` names."""
+    every, only = paper_config["artefacts"], paper_config.get("only")
+    if only is not None:
+        return {name: entry for name, entry in every.items() if name in only}
+    return {name: entry for name, entry in every.items() if "on_demand" not in entry}
+
+
+def makeable(paper_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all artefacts that can be made, those on demand too."""
+    every = paper_config["artefacts"]
+    return artefacts(paper_config) | {name: entry for name, entry in every.items() if "on_demand" in entry}
+
+
+def artefact_keys(artefact: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files that an artefact is made from.
+
+    >>> artefact_keys({"kind": "figure", "runs": {"mnist": ["fedht"]}, "partitions": ["mnist"]})
+    ['run:mnist/fedht', 'partition:mnist', 'data:mnist']
+    """
+    keys = [
+        f"{kind}:{experiment}/{method}"
+        for kind, key in (("run", "runs"), ("tuned", "tuned"))
+        for experiment, methods in artefact.get(key, {}).items()
+        for method in methods
+    ]
+    partitioned = artefact.get("partitions", ())
+    return [*keys, *(f"{kind}:{name}" for name in partitioned for kind in ("partition", "data"))]
+
+
+def artefacts_keys(paper_config: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files that all artefacts of a paper are made from."""
+    keys = [key for artefact in artefacts(paper_config).values() for key in artefact_keys(artefact)]
+    return list(dict.fromkeys(keys))
+
+
+def claim_keys(paper_config: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files that claims are measured on: those of artefacts, but no parsed data."""
+    return [key for key in artefacts_keys(paper_config) if not key.startswith("data:")]
+
+
+def used_experiments(artefact: Mapping[str, Any]) -> list[str]:
+    """Return the experiments that an artefact reads, in order of first mention."""
+    names = [*artefact.get("runs", {}), *artefact.get("tuned", {}), *artefact.get("partitions", ())]
+    return list(dict.fromkeys(names))
+
+
+def experiments_read(paper_config: Mapping[str, Any]) -> set[str]:
+    """Return the experiments that the targets of a paper read."""
+    return {name for artefact in artefacts(paper_config).values() for name in used_experiments(artefact)}
+
+
+def used_datasets(config: Mapping[str, Any]) -> list[str]:
+    """Return the data sets that the targets of all listed papers need, sorted."""
+    sections = [config[paper] for paper in config["papers"]]
+    used = [section["experiments"][name] for section in sections for name in experiments_read(section)]
+    return sorted({experiment["dataset"] for experiment in used if "dataset" in experiment})
+
+
+def groups(paper_config: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return by method the experiments on which one job tunes and runs it, if ``together`` is set.
+
+    Experiments that no target reads, and those that wait for a pilot, are not grouped.
+    """
+    by_method: dict[str, list[str]] = {}
+    used = experiments_read(paper_config) if paper_config.get("together") else ()
+    for name, experiment in paper_config["experiments"].items():
+        for method in experiment["methods"] if name in used and "pilot" not in experiment else ():
+            by_method.setdefault(method, []).append(name)
+    return by_method

@@ -1,0 +1,101 @@
+"""Subsets of the configuration: the settings that one job depends on, so that only real changes rerun it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from replifed.errors import ConfigError
+from replifed.settings.needs import artefact_keys, artefacts, experiments_read
+from replifed.settings.reading import deep_merge
+
+# Settings of reported runs that tuning does not use.
+_REPORTED_ONLY = (
+    *("replicates", "full_batch_replicates", "twin_replicates"),
+    *("rounds", "baseline_rounds", "full_batch_rounds", "record_every"),
+)
+# Settings that change no number by themselves: the list of methods, the memory that a job declares, and a
+# pilot, whose runs are an experiment with its own settings.
+_NO_RESULT = ("methods", "memory_mb", "pilot")
+# Settings that the report does not show of an experiment.
+_NOT_SHOWN = ("methods", "memory_mb", "tuning", "twin_replicates")
+# Ending of the experiments that `with_pilots` adds.
+PILOT = "_pilot"
+
+
+def settings_for(step: str, paper_config: Mapping[str, Any], name: str = "") -> dict[str, Any]:
+    """Return the settings that a job depends on, and no others.
+
+    Steps "partition", "tune" and "run" get those of the experiment called `name`: a partition its own keys,
+    a search no methods and nothing that only reported runs use, a run no methods and no ``tuning``.
+    "artefact" gets the artefact called `name`, "claims" all artefacts, with the settings of the steps that
+    made the files which they read.
+    """
+    match step:
+        case "artefact":
+            artefact = paper_config["artefacts"][name]
+            settings = {"artefact": artefact, "experiments": _read_settings([artefact], paper_config)}
+        case "claims":
+            made = artefacts(paper_config)
+            settings = {"artefacts": made, "experiments": _read_settings(made.values(), paper_config)}
+        case _:
+            settings = _experiment_settings(step, name, paper_config["experiments"][name])
+    return {"seed": paper_config["seed"], **settings}
+
+
+def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `settings_for` step "artefact" by artefact, each with the keys of its ``inputs``, in order."""
+    return {
+        name: {**settings_for("artefact", paper_config, name), "inputs": artefact_keys(artefact)}
+        for name, artefact in artefacts(paper_config).items()
+    }
+
+
+def _experiment_settings(step: str, name: str, experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of an experiment that its partition, a search or a run depends on."""
+    tuning = experiment.get("tuning")
+    if step == "partition":
+        split = {key: experiment[key] for key in ("dataset", "partition", "replicates")}
+        return {**split, **({"tuning": {"replicates": tuning["replicates"]}} if tuning else {})}
+    if step == "tune" and tuning is None:
+        raise ConfigError(f"experiment {name} has no section `tuning`, so nothing can be tuned")
+    dropped = {"tune": (*_REPORTED_ONLY, *_NO_RESULT), "run": ("tuning", *_NO_RESULT)}[step]
+    return {key: value for key, value in experiment.items() if key not in dropped}
+
+
+def _read_settings(read_by: Iterable[Mapping[str, Any]], paper_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return by experiment the settings of every step whose files the artefacts `read_by` read."""
+    steps = {"runs": "run", "tuned": "tune", "partitions": "partition"}
+    read: dict[str, Any] = {}
+    for artefact in read_by:
+        for key, step in steps.items():
+            for name in artefact.get(key, ()):
+                settings = _experiment_settings(step, name, paper_config["experiments"][name])
+                read[name] = deep_merge(read.get(name, {}), settings)
+    return read
+
+
+def with_pilots(experiments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return experiments, and for each that has a pilot another one, of the pilot's repetitions.
+
+    >>> with_pilots({"a": {"rounds": 9, "replicates": [1, 2, 3], "pilot": [101, 102]}})["a_pilot"]
+    {'rounds': 9, 'replicates': [101, 102]}
+    """
+    dropped = ("pilot", "twin_replicates")  # all repetitions of a pilot have perturbed runs
+    pilots = {
+        f"{name}{PILOT}": {key: value for key, value in experiment.items() if key not in dropped}
+        | {"replicates": experiment["pilot"]}
+        for name, experiment in experiments.items()
+        if "pilot" in experiment
+    }
+    return {**experiments, **pilots}
+
+
+def shown_experiments(paper_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the experiments that targets read, without their searches."""
+    used = experiments_read(paper_config)
+    return {
+        name: {key: value for key, value in experiment.items() if key not in _NOT_SHOWN}
+        for name, experiment in paper_config["experiments"].items()
+        if name in used
+    }
