@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from replifed.algorithms.registry import class_of, method_class
+from replifed.algorithms.registry import method_class
 from replifed.claims.pairs import used_until
 from replifed.engine.simulate import History, simulate
 from replifed.errors import ReplifedError
@@ -32,7 +32,7 @@ _FEWEST = 20
 
 def method(source: str, **settings: Any) -> Any:
     """A method by name (`replifed list methods`) or `FILE.py:CLASS`, with its settings."""
-    return (class_of(source) if ":" in source else method_class(source))(**settings)
+    return method_class(source)(**settings)
 
 
 def run(

@@ -264,7 +264,7 @@ def test_curves_are_data_beside_the_page_or_in_the_single_file(made):
     curve = drawn["panels"][0]["curves"][1]
     assert (curve["x"]["round"][-1], curve["x"]["iterations"][-1], curve["x"]["bits"][1]) == (199, 1990, 64)
     assert curve["y"][-1] == pytest.approx(0.9**199, rel=1e-3)
-    assert len(curve["y"]) == len(curve["low"]) == len(curve["x"]["bits"]) <= curves.MOST_POINTS
+    assert len(curve["y"]) == len(curve["low"]) == len(curve["x"]["bits"]) <= curves.MAX_POINTS
     assert (curve["seeds"], curve["diverged"]) == (5, 0)
     assert "window.replifedCurves = {" in page(made).text
     assert "data-curves" not in page(made).text

@@ -73,7 +73,9 @@ def registered() -> dict[str, str]:
 
 
 def method_class(name: str) -> type[Any]:
-    """Return the class of the method called `name`."""
+    """Return the class of the method called `name`, or of a custom one, `FILE.py:CLASS`."""
+    if ":" in name or name.endswith(".py"):
+        return class_of(name)
     if name not in METHODS:
         raise ConfigError(unknown_name("method", name, METHODS))
     return class_of(METHODS[name])

@@ -19,20 +19,27 @@ from replifed.errors import DataError
 
 COLUMNS = ("id", "data", "measured", "verdict", "tolerance")
 
+File = str | os.PathLike[str]
 Row = Mapping[str, str]
 
 
-def compare(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> tuple[int, list[str]]:
+def compare(claims: File, golden: File) -> tuple[int, list[str]]:
     """Compare measured claims, a file from `files.collect`, with their references.
 
     Returns the number of claims that have a reference for their kind of data, and one line for each error:
     off its reference by more than the tolerance, or held there and not now, or measured there and not now.
     """
+    pairs = _pairs(claims, golden)
+    lines = [f"{key}: {moved}" for key, row, reference in pairs if (moved := _moved(row, reference))]
+    return sum(row is not None for _, row, _ in pairs), lines
+
+
+def _pairs(claims: File, golden: File) -> list[tuple[str, Row | None, Row]]:
+    """Claims with their references, by key; None in the place of a claim that its paper no longer makes."""
     references, rows = _read(golden), read(claims)
-    known = {_key(row): row for row in rows if _key(row) in references}
-    moved = {key: _moved(row, references[key]) for key, row in known.items()}
-    moved |= dict.fromkeys(_gone(rows, references), "no claim is called so any more")
-    return len(known), [f"{key}: {how}" for key, how in moved.items() if how]
+    measured = {_key(row): row for row in rows if _key(row) in references}
+    keys = [*measured, *_gone(rows, references)]
+    return [(key, measured.get(key), references[key]) for key in keys]
 
 
 def _gone(rows: Iterable[Row], references: Mapping[str, Row]) -> list[str]:
@@ -45,8 +52,10 @@ def _gone(rows: Iterable[Row], references: Mapping[str, Row]) -> list[str]:
     ]
 
 
-def _moved(row: Row, reference: Row) -> str:
+def _moved(row: Row | None, reference: Row) -> str:
     """Difference of a claim to its reference in words; "" if it is as good."""
+    if row is None:
+        return "no claim is called so any more"
     was, now, tolerated = reference["measured"], row["measured"], reference["tolerance"]
     if bool(was) != bool(now):
         return f"measured {now or 'nothing'}, reference {was or 'nothing'}"
@@ -56,26 +65,22 @@ def _moved(row: Row, reference: Row) -> str:
     return held if _holds_no_longer(row, reference) else ""
 
 
-def reference_of(claims: str | os.PathLike[str]) -> Path | None:
+def reference_of(claims: File) -> Path | None:
     """Reference of the claims' scale in the working folder, if there is one."""
     named = [Path("tests/golden", f"{scale}.csv") for scale in {row["scale"] for row in read(claims)}]
     return next((path for path in named if path.is_file()), None)
 
 
-def lost(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list[str]:
+def lost(claims: File, golden: File) -> list[str]:
     """Claims that held in the reference, for the same kind of data, and do not hold now: one line each."""
-    references, rows = _read(golden), read(claims)
-    now = {key: "gone" for key in _gone(rows, references) if references[key]["verdict"] in HOLDS}
-    for row in rows:
-        key = _key(row)
-        if key in references and _holds_no_longer(row, references[key]):
-            now[key] = row["verdict"]
     return [
-        f"{key}: {what}, but {references[key]['verdict']} in {os.fspath(golden)}" for key, what in now.items()
+        f"{key}: {row['verdict'] if row else 'gone'}, but {reference['verdict']} in {os.fspath(golden)}"
+        for key, row, reference in _pairs(claims, golden)
+        if _holds_no_longer(row, reference)
     ]
 
 
-def verdicts(claims: Iterable[Claim], golden: str | os.PathLike[str]) -> list[dict[str, str]]:
+def verdicts(claims: Iterable[Claim], golden: File) -> list[dict[str, str]]:
     """Lines of claims.csv, as far as they are known without measuring, with what a reference has measured."""
     references = {row["id"]: row for row in _read(golden).values()}
     unknown = {"verdict": "unchecked", "data": "", "measured": ""}
@@ -88,12 +93,13 @@ def verdicts(claims: Iterable[Claim], golden: str | os.PathLike[str]) -> list[di
     ]
 
 
-def _holds_no_longer(row: Row, reference: Row) -> bool:
+def _holds_no_longer(row: Row | None, reference: Row) -> bool:
     # What was reproduced may not become consistent unnoticed.
-    return reference["verdict"] in HOLDS and row["verdict"] not in ("reproduced", reference["verdict"])
+    as_good = row is not None and row["verdict"] in ("reproduced", reference["verdict"])
+    return reference["verdict"] in HOLDS and not as_good
 
 
-def accept(claims: str | os.PathLike[str], golden: str | os.PathLike[str]) -> list[str]:
+def accept(claims: File, golden: File) -> list[str]:
     """Make what was measured the reference; references for other kinds of data, and of other papers, stay.
 
     Those of claims that a paper no longer makes go. Returns one line for each reference that is new or has
@@ -129,5 +135,5 @@ def _key(row: Row) -> str:
     return f"{row['id']} ({row['data']})"
 
 
-def _read(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
+def _read(path: File) -> dict[str, dict[str, str]]:
     return {_key(row): row for row in tables.read(path, COLUMNS, "is no list of references")}

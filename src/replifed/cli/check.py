@@ -74,11 +74,10 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from replifed.algorithms.registry import class_of, method_class
+    from replifed.algorithms.registry import method_class
     from replifed.contract import examine
 
-    name = arguments.method
-    cls = class_of(name) if ":" in name or name.endswith(".py") else method_class(name)
+    cls = method_class(arguments.method)
     failures: dict[str, dict[str, list[str]]] = {}  # cases by part of the contract and message
     for outcome in examine(cls):
         cases_by_message = failures.setdefault(outcome.part, {})

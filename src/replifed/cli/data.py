@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def add(commands: Any) -> None:
     _add_raw_dir(add_command(parts, "status", _status, text, "", **absent))
 
     text = "Fetch and parse every data set, through Snakemake."
-    add_snakemake(add_command(parts, "all", _all, text, "--cores 2"))
+    add_snakemake(add_command(parts, "all", partial(call_snakemake, "data"), text, "--cores 2"))
 
 
 def _add_raw_dir(parser: argparse.ArgumentParser) -> None:
@@ -106,10 +107,6 @@ def _status(arguments: argparse.Namespace) -> None:
 
     rows = status_rows(_raw_dir(arguments))
     print(f"{tabulate(rows, headers='keys')}\n\n{not_original(rows)}")
-
-
-def _all(arguments: argparse.Namespace) -> int:
-    return call_snakemake("data", arguments)
 
 
 def _raw_dir(arguments: argparse.Namespace) -> Path:

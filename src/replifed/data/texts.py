@@ -103,9 +103,9 @@ def _number_fault(text: bytes) -> str:
     return "a number" if b"_" in text else "" if finite else "finite"
 
 
-def _quote(text: bytes, width: int = 60) -> str:
+def _quote(text: bytes) -> str:
     shown = text.strip().decode("utf-8", errors="backslashreplace")
-    return repr(shown if len(shown) <= width else shown[:width] + "...")
+    return repr(shown if len(shown) <= 60 else shown[:60] + "...")
 
 
 def read_ratings(paths: Sequence[Path], counts: Counts) -> tuple[csr_matrix, NDArray]:

@@ -149,11 +149,11 @@ def over_repetitions(history: pd.DataFrame, by: Sequence[str], value: str) -> pd
     return pd.DataFrame(rows)
 
 
-def with_interval(row: pd.Series, digits: int = 3) -> str:
+def with_interval(row: pd.Series) -> str:
     """Return "0.531 ± 0.004" and the number of runs that diverged, if any; that alone if most did."""
     if 2 * row["diverged"] > row["sets"]:
         return f"diverges ({row['diverged']} of {row['sets']})"
-    text = f"{row['mean']:.{digits}f} ± {(row['high'] - row['low']) / 2:.{digits}f}"
+    text = f"{row['mean']:.3f} ± {(row['high'] - row['low']) / 2:.3f}"
     return f"{text} ({row['diverged']} of {row['sets']} diverge)" if row["diverged"] else text
 
 

@@ -15,7 +15,7 @@ from replifed.parts import part
 def words_of(paper: str) -> tuple[Mapping[str, str], dict[str, Any]]:
     """Return a paper's name and citation, and its figures and tables by name: title, caption, how to draw.
 
-    A paper without words of its own does with names.
+    Without words of the paper, names take their place.
     """
     described: dict[str, Any] = {}
     for kind in ("figures", "tables"):

@@ -51,7 +51,7 @@ def _entries() -> tuple[dict[str, Column], dict[str, dict[str, Column]]]:
     patterns = dict(content["files"])
     for file in (folder_of(paper) / _FILE.name for paper in paper_names()):
         patterns |= yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    files = {pattern: _columns(pattern, own) for pattern, own in patterns.items()}
+    files = {pattern: _columns(pattern, entries) for pattern, entries in patterns.items()}
     return _columns("columns", content["columns"]), files
 
 
@@ -67,16 +67,16 @@ def column(file: str, name: str) -> Column | None:
     """Meaning of a column of a file; the file is without its scale, such as ``results/claims.csv``."""
     shared, files = _entries()
     meaning = _named(name, shared)
-    for pattern, own in files.items():
+    for pattern, overrides in files.items():
         if fnmatchcase(file, pattern):
-            meaning = _named(name, own) or meaning
+            meaning = _named(name, overrides) or meaning
     return meaning
 
 
 def _named(name: str, columns: Mapping[str, Column]) -> Column | None:
     if name in columns:
         return columns[name]
-    return next((one for pattern, one in columns.items() if fnmatchcase(name, pattern)), None)
+    return next((column for pattern, column in columns.items() if fnmatchcase(name, pattern)), None)
 
 
 def names_in(folder: Path, name: str) -> Iterator[tuple[str, list[str]]]:
@@ -110,8 +110,8 @@ def page() -> str:
     """Text of docs/columns.md."""
     shared, files = _entries()
     parts = [_HEAD, _table(shared), _OVERRIDES]
-    for pattern, own in files.items():
-        parts += [f"\n### `{pattern}`\n\n", _table(own)]
+    for pattern, overrides in files.items():
+        parts += [f"\n### `{pattern}`\n\n", _table(overrides)]
     return "".join(parts)
 
 

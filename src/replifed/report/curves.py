@@ -17,10 +17,10 @@ from replifed.figures.curves import centre_of
 from replifed.figures.grid import Curves, Panel
 from replifed.figures.lines import Line
 
-# Points of a curve; and numbers of a figure, so that those of many curves are thinned more.
-MOST_POINTS = 32
-MOST_NUMBERS = 12_000
-# Curves and panels that an alternative text names.
+# Maximum number of points of a curve, and of numbers of a figure: more curves have fewer points.
+MAX_POINTS = 32
+MAX_NUMBERS = 12_000
+# Maximum number of curves and panels that an alternative text names.
 _NAMED = 6
 
 
@@ -38,8 +38,8 @@ def curves(grid: Curves, frame: pd.DataFrame) -> dict[str, Any]:
     """
     panels = [(panel, _curves_of(grid, panel)) for panel in grid.panels(frame)]
     lines = grid.lines_of(frame if grid.shown is None else grid.shown(frame))
-    numbers = sum(len(found) * (len(panel.x) + 3) for panel, found in panels)
-    points = max(12, min(MOST_POINTS, MOST_NUMBERS // max(numbers, 1)))
+    numbers = sum(len(drawn) * (len(panel.x) + 3) for panel, drawn in panels)
+    points = max(12, min(MAX_POINTS, MAX_NUMBERS // max(numbers, 1)))
     keys = list(lines)
     return {
         "lines": [[line.label, *_look(line)] for line in lines.values()],
@@ -53,17 +53,17 @@ def curves(grid: Curves, frame: pd.DataFrame) -> dict[str, Any]:
                 "log": panel.log_y,
                 "curves": [
                     {"line": keys.index(key), **_numbers(curve, list(panel.x), points)}
-                    for key, curve in found.items()
+                    for key, curve in drawn.items()
                 ],
-                "published": [[one.label, one.x, one.y] for one in panel.references],
+                "published": [[line.label, line.x, line.y] for line in panel.references],
             }
-            for panel, found in panels
+            for panel, drawn in panels
         ],
     }
 
 
 def in_words(grid: Curves, frame: pd.DataFrame) -> str:
-    """Say what a picture of the grid shows: its axes and curves, and which end lowest in its panels."""
+    """Alternative text of a picture of the grid: its axes and curves, and the lowest ends in its panels."""
     lines = grid.lines_of(frame if grid.shown is None else grid.shown(frame))
     panels = list(grid.panels(frame))
     panels = [panel for panel in panels if panel.page == panels[0].page]
@@ -74,14 +74,14 @@ def in_words(grid: Curves, frame: pd.DataFrame) -> str:
     heights = _some(list(dict.fromkeys(plain(panel.y) for panel in panels)))
     count = f"{len(panels)} panels" if len(panels) > 1 else "One panel"
     text = f"{count}: {heights} against {axes}. Curves: {names}."
-    for label in dict.fromkeys(one.label for panel in panels for one in panel.references):
+    for label in dict.fromkeys(line.label for panel in panels for line in panel.references):
         text += f" {label[0].upper()}{label[1:]}."
     ends = []
     for panel in panels[:_NAMED]:
-        found = _curves_of(grid, panel)
+        drawn = _curves_of(grid, panel)
         # Points alone may go farther than the lines, and end elsewhere.
-        kept = [key for key in found if not _look(lines[key])[2]] or list(found)
-        last = {key: found[key][centre_of(found[key])].iloc[-1] for key in kept}
+        keys = [key for key in drawn if not _look(lines[key])[2]] or list(drawn)
+        last = {key: drawn[key][centre_of(drawn[key])].iloc[-1] for key in keys}
         if len(last) > 1:
             low, high = min(last, key=lambda key: last[key]), max(last, key=lambda key: last[key])
             of_several = [panel.title] + [plain(panel.y)] * (heights != plain(panel.y))
@@ -110,7 +110,7 @@ def _some(words: Sequence[str]) -> str:
 
 
 def _look(line: Line) -> tuple[str, str, bool]:
-    """Colour, dashes in pixels, and whether points alone are drawn."""
+    """Colour, dashes in pixels, and True if points alone are drawn."""
     named = {"-": "", "--": "6 3", ":": "2 2", "-.": "6 2 2 2", "": ""}
     if isinstance(line.dashes, str):
         return to_hex(line.color), named.get(line.dashes, ""), line.dashes == ""
@@ -121,30 +121,30 @@ def _curves_of(grid: Curves, panel: Panel) -> dict[Any, pd.DataFrame]:
     """Return the curves of a panel that have points, in the order of drawing."""
     frame = panel.frame
     along = "round" if "round" in frame else next(iter(panel.x))
-    found = {}
+    curves_by_line = {}
     for key in grid.lines_of(frame):
         curve = frame[frame[grid.series] == key].sort_values(along)
         curve = curve[np.isfinite(pd.to_numeric(curve[centre_of(curve)], errors="coerce"))]
         if len(curve):
-            found[key] = curve
-    return found
+            curves_by_line[key] = curve
+    return curves_by_line
 
 
 def _numbers(curve: pd.DataFrame, columns: Sequence[str], points: int) -> dict[str, Any]:
-    kept = curve.iloc[_thinned(len(curve), points)]
-    numbers: dict[str, Any] = {"x": {column: _short(kept[column]) for column in columns}}
-    numbers["y"] = _short(kept[centre_of(kept)])
+    thinned = curve.iloc[_thinned(len(curve), points)]
+    numbers: dict[str, Any] = {"x": {column: _short(thinned[column]) for column in columns}}
+    numbers["y"] = _short(thinned[centre_of(thinned)])
     for end in ("low", "high"):
-        if end in kept:
-            numbers[end] = _short(kept[end])
+        if end in thinned:
+            numbers[end] = _short(thinned[end])
     for count in ("seeds", "diverged"):
-        if count in kept:
-            numbers[count] = int(kept[count].iloc[0])
+        if count in thinned:
+            numbers[count] = int(thinned[count].iloc[0])
     return numbers
 
 
 def _thinned(length: int, points: int) -> list[int]:
-    """Return at most so many places: half by equal factors, for axes of logarithms, half evenly."""
+    """Return at most `points` indices: half by equal factors, for logarithmic axes, half evenly."""
     if length <= points:
         return list(range(length))
     half = points // 2
@@ -154,9 +154,9 @@ def _thinned(length: int, points: int) -> list[int]:
 
 
 def _short(values: pd.Series) -> list[float | None]:
-    """Return numbers to four digits; None for what is none."""
+    """Return numbers to four digits, and None for those that are not finite."""
     numbers = (float(value) for value in pd.to_numeric(values, errors="coerce"))
-    return [_whole(float(f"{one:.4g}")) if math.isfinite(one) else None for one in numbers]
+    return [_whole(float(f"{number:.4g}")) if math.isfinite(number) else None for number in numbers]
 
 
 def _whole(number: float) -> float:

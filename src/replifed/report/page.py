@@ -76,7 +76,6 @@ def build(
     drawn = {
         key.replace("/", "-"): artefact["curves"] for key, artefact in artefacts.items() if artefact["curves"]
     }
-    data = Counter(claim["data"] for claim in rows)
     of_curves = _script("replifedCurves", drawn)
     if curves is not None:
         write_text(curves, of_curves)
@@ -95,17 +94,7 @@ def build(
         scale=scale,
         papers=papers,
         artefacts=artefacts,
-        verdicts=VERDICTS,
-        words=WORDS,
-        marks=MARKS,
-        score=_counts(statements),
-        chance=scores.chance_in_words(rows),
-        kinds=[kind for kind in get_args(Kind) if any(claim["kind"] == kind for claim in rows)],
-        bases=BASES,
-        readings=sorted({claim["reading"] for claim in rows} - {""}),
-        claims=rows,
-        deviations=_deviations(rows, [paper["key"] for paper in papers]),
-        data_counts=[(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],
+        **_claims_content(rows, statements, settings["papers"]),
         errata=[row for file in errata for row in read_errata(file)],
         not_claimed=read_not_claimed(not_claimed) if not_claimed else [],
         curves_file=link(curves, page_folder) if curves and page_folder else "",
@@ -114,6 +103,26 @@ def build(
         run_inside=facts() if single else {},
     )
     write_text(out, page.rstrip("\n") + "\n")
+
+
+def _claims_content(
+    rows: list[dict[str, Any]], statements: list[dict[str, str]], papers: Sequence[str]
+) -> dict[str, Any]:
+    """Content of the page on all claims: their score, their table with its filters, and deviations."""
+    data = Counter(claim["data"] for claim in rows)
+    return {
+        "verdicts": VERDICTS,
+        "words": WORDS,
+        "marks": MARKS,
+        "score": _counts(statements),
+        "chance": scores.chance_in_words(rows),
+        "kinds": [kind for kind in get_args(Kind) if any(claim["kind"] == kind for claim in rows)],
+        "bases": BASES,
+        "readings": sorted({claim["reading"] for claim in rows} - {""}),
+        "claims": rows,
+        "deviations": _deviations(rows, papers),
+        "data_counts": [(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],
+    }
 
 
 def _script(name: str, value: Any) -> str:

@@ -87,14 +87,11 @@ def _line(
         claims.append(f"`{name}`" + (f" ({count} claims)" if count > 1 else ""))
         shown = "" if data in ("original", "synthetic", "none", "") else f" ({data} data)"
         other = "; ".join(
-            f"{verdict}: {', '.join(map(_quoted, ways))}" for verdict, ways in others[name].items()
+            f"{verdict}: {', '.join(f'`{reading}`' if reading else 'as it stands' for reading in readings)}"
+            for verdict, readings in others[name].items()
         )
         verdicts.append(statements[name]["status"] + shown + (f" ({other})" if other else ""))
     return row(sentence.place, sentence.says, "<br>".join(claims), "<br>".join(verdicts))
-
-
-def _quoted(reading: str) -> str:
-    return f"`{reading}`" if reading else "as it stands"
 
 
 def _deviations(statements: Sequence[Mapping[str, str]], claims: Mapping[str, Mapping[str, str]]) -> str:

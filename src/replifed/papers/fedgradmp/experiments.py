@@ -333,7 +333,7 @@ def _video(
     frames = problems.clip_of(settings, table)
     for number, replicate in enumerate(settings.replicates):
         progress(f"seed {replicate}", number, len(settings.replicates))
-        frame = problems.frame(settings, frames, replicate)
+        frame = problems.video(settings, frames, replicate)
         tau = min(settings.sparsity, frame.problem.dim)
         plan = Planned(
             algorithm=method_class(method)(

@@ -101,11 +101,14 @@ def clip_of(settings: of.Video | of.DrawnVideo, table: Any) -> NDArray:
     """The frames of the paper's clip, or of a drawn one, as bytes (frames, pixels)."""
     if settings.problem == "video":
         return table.X
-    world, sample = (generator(settings.seed, 0, None, f"data/clip/{part}") for part in ("world", "sample"))
-    return clip(world, sample, frames=settings.frames)[0]
+    return clip(
+        generator(settings.seed, 0, None, "data/clip/world"),
+        generator(settings.seed, 0, None, "data/clip/sample"),
+        frames=settings.frames,
+    )[0]
 
 
-def frame(settings: of.Clip, frames: NDArray, replicate: int) -> Frame:
+def video(settings: of.Clip, frames: NDArray, replicate: int) -> Frame:
     """Figure 2: learn a dictionary from the frames before the target, measure the target at each client.
 
     Takes bytes (frames, pixels). `replicate` names the measurements; the dictionary is the same for all.
