@@ -78,12 +78,12 @@ def _read_by_targets(paper_config: Mapping[str, Any]) -> set[str]:
 
 
 def groups(paper_config: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return by method the experiments on which one job tunes and runs it, if ``together`` is set.
+    """Return by method the experiments on which one job tunes and runs it, if ``together`` is true.
 
     Experiments that no target reads, and those that wait for a pilot, are not grouped.
     """
     by_method: dict[str, list[str]] = {}
-    used = _read_by_targets(paper_config) if paper_config.get("together") else ()
+    used = _read_by_targets(paper_config) if paper_config.get("together") is True else ()
     for name, experiment in paper_config["experiments"].items():
         for method in experiment["methods"] if name in used and "pilot" not in experiment else ():
             by_method.setdefault(method, []).append(name)
