@@ -207,11 +207,18 @@ def test_the_best_printed_step_is_stable_where_one_is(rejected, stable, asked, b
     own = Search((0.1,), tuple((one,) for one in steps), (0.3, 0.2, 0.1), tuple((one,) for one in rejected))
 
     class Checked:
-        def stable(self, made, count):
+        def stable(self, made, searches):
             ran.extend(made.tolist())
             return np.isin(made, list(stable))
 
-    found = best_printed(own, [0.01, 0.04], np.array, Checked())
+    def printed(own, steps):
+        return best_printed(own, steps, lambda _, steps: steps, [""] * len(own), Checked())
+
+    [found] = printed([own], [0.01, 0.04])
     assert (found.step, found.chaotic, ran) == (best, chaotic, asked)
-    assert best_printed(own, [0.01, 0.1], np.array, Checked()).step == 0.1
+    assert printed([own], [0.01, 0.1])[0].step == 0.1
     assert ran == asked
+    diverged = Search((0.1,), own.points, (np.inf, np.inf, 0.1))
+    left_out, none, found = printed([None, diverged, own], [0.01, 0.04])
+    assert left_out is none is None
+    assert (found.step, found.chaotic) == (best, chaotic)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Algorithm
-from replifed.engine.search import Grid, Search, search, search_each
+from replifed.engine.search import Grid, Search, search_each
 from replifed.engine.simulate import History, Metric, objective, simulate
 from replifed.engine.twins import of_runs, simulate_with_twins
 from replifed.progress import Progress, silent
@@ -92,6 +92,8 @@ class Trials:
     tail: float = 0.0
     metric: Metric = objective  # lower is better; a run whose metric blows up has diverged
     check: Check | None = field(default_factory=Check)  # None if steps need not be stable
+    # Where searches differ in their data, too: maps a problem and the number of each run's search to theirs.
+    of_searches: Callable[[Any, NDArray], Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)  # of `simulate`, such as the cohort
     progress: Progress = silent
     spent: Spent = field(default_factory=Spent)
@@ -118,9 +120,9 @@ class Trials:
     def scores(self, algorithm: Runnable, searches: NDArray) -> NDArray:
         """Mean score over the data sets, (R,); infinite where a run diverged.
 
-        A run whose descent on the first data set is below `_BEHIND` times the best run's is not run on the
-        others. Its score is that of the first plus the most by which the others raised another run's mean.
-        Without that it would win where the first data set has the lowest objectives.
+        A run whose descent on the first data set is below `_BEHIND` times that of its search's best run is
+        not run on the others. Its score is that of the first plus the most by which the others raised another
+        run's mean. Without that it would win where the first data set has the lowest objectives.
 
         Parameters
         ----------
@@ -129,37 +131,33 @@ class Trials:
             Number of the search to which each run belongs.
         """
         first, *others = self.problems
-        [trial] = self._run(algorithm, [first], len(searches), _drop_rising)
+        [trial] = self._run(algorithm, [first], searches, _drop_rising)
         scores, descent = trial.score, trial.start - trial.score
-        farthest = descent.max()
-        required = _BEHIND * farthest if farthest > 0 else -np.inf
-        ahead = np.flatnonzero(np.isfinite(scores) & (descent >= required))
-        if not ahead.size:
-            return scores
-        means = scores[ahead] / len(self.problems)
-        for other in others:
-            [trial] = self._run(_subset(algorithm, ahead), [other], len(ahead), _drop_rising)
-            means += trial.score / len(self.problems)
-        added = (means - scores[ahead])[np.isfinite(means)]
-        scores += added.max() if added.size else 0.0
-        scores[ahead] = means
-        return scores
+        farthest = _largest(descent, searches)
+        ahead = np.isfinite(scores) & ((descent >= _BEHIND * farthest) | (farthest <= 0))
+        runs = np.flatnonzero(ahead)
+        means = np.where(ahead, scores / len(self.problems), np.nan)
+        for other in others if runs.size else ():
+            [trial] = self._run(_subset(algorithm, runs), [other], searches[runs], _drop_rising)
+            means[runs] += trial.score / len(self.problems)
+        added = _largest(np.where(np.isfinite(means), means - scores, -np.inf), searches)
+        return np.where(ahead, means, scores + np.where(np.isfinite(added), added, 0.0))
 
-    def more_scores(self, algorithm: Runnable, scores: NDArray) -> NDArray:
+    def more_scores(self, algorithm: Runnable, searches: NDArray, scores: NDArray) -> NDArray:
         """Mean scores (R,) over further data sets too, where `scores` are those of the first ones."""
         total = scores * len(self.problems)
         for replicate in self.replicates[SCORED:]:
             data_set = replicate, self.problem(replicate)
-            [trial] = self._run(algorithm, [data_set], len(scores), _drop_rising)
+            [trial] = self._run(algorithm, [data_set], searches, _drop_rising)
             total = total + trial.score
         return total / len(self.replicates)
 
-    def stable(self, algorithm: Runnable, count: int) -> NDArray:
-        """Mask of the R = `count` runs that descend and agree with their twins on all data sets checked."""
+    def stable(self, algorithm: Runnable, searches: NDArray) -> NDArray:
+        """Mask of the R runs that descend and agree with their twins on all data sets checked."""
         check = self.check or Check()
         rounds = self.rounds if check.rounds is None else min(self.rounds, check.rounds)
         tail = self.tail if check.tail is None else check.tail
-        good = np.ones(count, bool)
+        good = np.ones(len(searches), bool)
         for replicate, problem in self.problems[: check.data_sets]:
             runs = np.flatnonzero(good)
             if not runs.size:
@@ -167,7 +165,7 @@ class Trials:
             self.progress(f"comparing {len(runs)} runs with their twins", 0, 1)
             twinned = simulate_with_twins(
                 _subset(algorithm, runs),
-                problem,
+                self.data(problem, searches[runs]),
                 Streams(self.seed, (replicate,) * len(runs)),
                 rounds,
                 tail=tail,
@@ -179,10 +177,14 @@ class Trials:
             good[runs] = twinned.stable
         return good
 
+    def data(self, problem: Any, searches: NDArray) -> Any:
+        """The problem of runs that belong to these searches (R,)."""
+        return problem if self.of_searches is None else self.of_searches(problem, searches)
+
     def _run(
-        self, algorithm: Runnable, problems: Sequence[tuple[int, Any]], count: int, drop: Drop
+        self, algorithm: Runnable, problems: Sequence[tuple[int, Any]], searches: NDArray, drop: Drop
     ) -> list[_Trial]:
-        """Run R = `count` settings on each of some data sets, stage by stage; `drop` ends some of them.
+        """Run R settings on each of some data sets, stage by stage; `drop` ends some of them.
 
         Of 25 rounds with a tail of .2 the stages end after rounds 1, 4, 12, 20 and 25, and the score is the
         mean over rounds 21 to 25.
@@ -190,7 +192,7 @@ class Trials:
         tail_start = self.rounds - self.tail_rounds if self.tail_rounds > 1 else self.rounds
         early = [stage for stage in self.stages if stage < tail_start]
         stages = sorted({*early, tail_start, self.rounds} - {0})
-        trials = [_Trial(self, algorithm, *problem, count) for problem in problems]
+        trials = [_Trial(self, algorithm, *problem, searches) for problem in problems]
         for number, stop in enumerate(stages):
             count = max(len(trial.going) for trial in trials)
             self.progress(f"searching the step, {count} runs to round {stop}", number, len(stages))
@@ -220,7 +222,7 @@ class Race(Trials):
 
     def scores(self, algorithm: Runnable, searches: NDArray) -> NDArray:
         """Mean score over the data sets, (R,); infinite where a run diverged or was dropped."""
-        trials = self._run(algorithm, self.problems, len(searches), partial(self._drop_behind, searches))
+        trials = self._run(algorithm, self.problems, searches, partial(self._drop_behind, searches))
         return np.mean([trial.score for trial in trials], axis=0)
 
     def _drop_behind(self, searches: NDArray, stage: int, trials: list[_Trial]) -> None:
@@ -237,13 +239,15 @@ class Race(Trials):
 class _Trial:
     """R runs on one data set that advance side by side; some end early, since they diverge or are dropped."""
 
-    def __init__(self, trials: Trials, algorithm: Runnable, replicate: int, problem: Any, count: int) -> None:
-        self._trials, self._algorithm = trials, algorithm
+    def __init__(
+        self, trials: Trials, algorithm: Runnable, replicate: int, problem: Any, searches: NDArray
+    ) -> None:
+        self._trials, self._algorithm, self._searches = trials, algorithm, searches
         self._replicate, self._problem = replicate, problem
         self._history: History | None = None  # of the last stage and the runs that go on
-        self.going = np.arange(count)  # indices of the runs that go on
+        self.going = np.arange(len(searches))  # indices of the runs that go on
         self.round = 0
-        self.start = self.score = np.full(count, np.inf)  # at the start and now; infinite once diverged
+        self.start = self.score = np.full(len(searches), np.inf)  # at the start and now; infinite: diverged
         self.past: list[NDArray] = []  # scores after each stage
 
     def advance(self, stop: int, record_every: int | None) -> None:
@@ -253,7 +257,7 @@ class _Trial:
         trials = self._trials
         history = simulate(
             of_runs(self._algorithm, self.going),
-            self._problem,
+            trials.data(self._problem, self._searches[self.going]),
             Streams(trials.seed, (self._replicate,) * len(self.going)),
             stop,
             metrics={"objective": trials.metric},
@@ -297,6 +301,13 @@ def _drop_rising(_: int, trials: list[_Trial]) -> None:
             trial.drop(np.minimum(*trial.past[-2:]) > _HOPELESS * trial.start)
 
 
+def _largest(values: NDArray, searches: NDArray) -> NDArray:
+    """For each run (R,), the largest value among those of its search."""
+    of_search = np.full(searches.max() + 1, -np.inf)
+    np.maximum.at(of_search, searches, values)
+    return of_search[searches]
+
+
 def _subset(algorithm: Runnable, runs: NDArray) -> Runnable:
     """Return the algorithm of some runs, for `simulate_with_twins`, which repeats them and moves steps."""
     return lambda indices, factors: of_runs(algorithm, runs[indices], factors)
@@ -337,13 +348,14 @@ def tune_steps(
         return trials.scores(make(of_variants[variants], steps), variants)
 
     def stable(variants: NDArray, steps: NDArray) -> NDArray:
-        return trials.stable(make(of_variants[variants], steps), len(steps))
+        return trials.stable(make(of_variants[variants], steps), variants)
 
-    def rescored(name: str, steps: NDArray, scores: NDArray) -> NDArray:
-        return trials.more_scores(make(np.full(len(steps), name), steps), scores)
+    def rescored(variant: int, steps: NDArray, scores: NDArray) -> NDArray:
+        variants = np.full(len(steps), variant)
+        return trials.more_scores(make(of_variants[variants], steps), variants, scores)
 
     found = search_each(score, [grid] * len(names), admissible=None if trials.check is None else stable)
-    return [best_of_chaotic(one, partial(rescored, name)) for name, one in zip(names, found, strict=True)]
+    return [best_of_chaotic(one, partial(rescored, number)) for number, one in enumerate(found)]
 
 
 def best_of_chaotic(found: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:
@@ -361,19 +373,49 @@ def best_of_chaotic(found: Search, rescored: Callable[[NDArray, NDArray], NDArra
 
 
 def best_printed(
-    own: Search, steps: Sequence[float], make: Callable[[NDArray], Algorithm], trials: Trials
-) -> Search:
+    own: Sequence[Search | None],
+    steps: Sequence[float],
+    make: Callable[[NDArray, NDArray], Algorithm],
+    names: Sequence[str],
+    trials: Trials,
+) -> list[Search | None]:
     """The best stable one of a paper's printed steps, even at their edge; if none is stable, the best.
 
-    The search `own` began with the printed steps, and its checks are not repeated.
+    Parameters
+    ----------
+    own : sequence of Search
+        Outcome of `tune_steps` for the variants, None for those that are left out. These searches began with
+        the printed steps, and their checks are not repeated.
+    steps : the printed ones.
+    make, names, trials : as those of `tune_steps`.
+
+    Returns
+    -------
+    list
+        One search per variant; None where it is left out, or all printed steps diverged.
     """
-    scores = dict(zip(own.steps, own.scores, strict=True))
-    checked = {step: False for (step,) in own.rejected} | ({} if own.chaotic else {own.step: True})
+    scores: dict[int, dict[float, float]] = {}
+    checked: dict[tuple[int, float], bool] = {}
+    for number, one in enumerate(own):
+        known = {} if one is None else dict(zip(one.steps, one.scores, strict=True))
+        if one is not None and np.isfinite([known[step] for step in steps]).any():
+            scores[number] = known
+            checked |= {(number, step): False for (step,) in one.rejected}
+            checked |= {} if one.chaotic else {(number, one.step): True}
+    converging = list(scores)
+    of_variants = np.array(names)
 
-    def admissible(candidates: NDArray) -> NDArray:
-        new = np.array([step for step in candidates.tolist() if step not in checked])
-        if new.size:
-            checked.update(zip(new.tolist(), trials.stable(make(new), len(new)).tolist(), strict=True))
-        return np.array([checked[step] for step in candidates.tolist()])
+    def score(places: NDArray, steps: NDArray) -> NDArray:
+        return np.array([scores[converging[n]][step] for n, step in zip(places, steps.tolist(), strict=True)])
 
-    return search(np.vectorize(scores.get), Grid.of_steps(steps, grow=False), admissible=admissible)
+    def admissible(places: NDArray, steps: NDArray) -> NDArray:
+        asked = [(converging[n], step) for n, step in zip(places, steps.tolist(), strict=True)]
+        if new := [one for one in asked if one not in checked]:
+            variants, values = np.array([n for n, _ in new]), np.array([step for _, step in new])
+            stable = trials.stable(make(of_variants[variants], values), variants)
+            checked.update(zip(new, stable.tolist(), strict=True))
+        return np.array([checked[one] for one in asked])
+
+    grids = [Grid.of_steps(steps, grow=False)] * len(converging)
+    found = dict(zip(converging, search_each(score, grids, admissible=admissible), strict=True))
+    return [found.get(number) for number in range(len(own))]

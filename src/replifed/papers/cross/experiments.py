@@ -108,7 +108,7 @@ class _Trial:
 
     def stable(self, multiples: NDArray) -> NDArray:
         """Mask of the runs that end as their twins do."""
-        return self._trials.stable(self._runs(multiples), len(multiples))
+        return self._trials.stable(self._runs(multiples), np.zeros(len(multiples), int))
 
     def _runs(self, multiples: NDArray) -> Callable[[NDArray, NDArray], Any]:
         return lambda runs, factors: self._make(multiples[runs] * factors)
