@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Algorithm
-from replifed.engine.search import Grid, Search, search_each
+from replifed.engine.search import Grid, Search, search, search_each
 from replifed.engine.simulate import History, Metric, objective, simulate
 from replifed.engine.twins import of_runs, simulate_with_twins
 from replifed.progress import Progress, silent
@@ -27,6 +27,9 @@ _LEADERS = 5
 _HOPELESS = 2.0
 # A step is tried on further data sets if its descent on the first is at least this share of the best one's.
 _BEHIND = 0.5
+# Of what a search has tried, the better half by this share of the rounds is run to the end, and one more:
+# long steps are ahead early, and the best at the end is often a little shorter.
+_RANKED = 1 / 3
 # Approximate number of records in the last rounds.
 _RECORDED = 5
 
@@ -74,6 +77,31 @@ class Check:
     records: int = _RECORDED  # approximate number of records in the tail
 
 
+@dataclass
+class Standing:
+    """What searches that run side by side have come to so far, by the number of the search."""
+
+    reached: dict[tuple[int, int], list[float]] = field(default_factory=lambda: defaultdict(list))  # by stage
+    best: dict[int, float] = field(default_factory=lambda: defaultdict(lambda: np.inf))  # full scores
+
+    def limits(
+        self, searches: NDArray, stage: int, values: NDArray, survivors: Callable[[int], int]
+    ) -> NDArray:
+        """Worst value of those that go on after a stage, for each run (R,).
+
+        Of n runs of a search that have reached the stage, `survivors` of n go on, those of `values` (R,)
+        included.
+        """
+        for number, value in zip(searches.tolist(), values.tolist(), strict=True):
+            if np.isfinite(value):
+                self.reached[number, stage].append(value)
+        worst = {}
+        for number in set(searches.tolist()):
+            so_far = sorted(self.reached[number, stage])
+            worst[number] = so_far[: survivors(len(so_far))][-1] if so_far else np.inf
+        return np.array([worst[number] for number in searches.tolist()])
+
+
 @dataclass(frozen=True)
 class Trials:
     """How steps are tried: on which data, for how long, and what their score is.
@@ -82,7 +110,8 @@ class Trials:
     last round's alone, and a step with which the objective leaps about may win by a lucky last round.
 
     Runs advance in stages. Most steps of a coarse grid diverge in their first rounds, or rise; these are
-    dropped after a stage, with the metric at that time for a score.
+    dropped after a stage, with the metric at that time for a score. So are, on the first data set and at a
+    third of the rounds, those that are not in the better half of what their search has tried.
     """
 
     replicates: Sequence[int]  # names of data sets: the first three for every step, others if none is stable
@@ -101,7 +130,12 @@ class Trials:
     @property
     def stages(self) -> Sequence[int]:
         """Rounds after which runs are dropped."""
-        return 1, 4, 12
+        return sorted({1, 4, 12, self.ranked})
+
+    @property
+    def ranked(self) -> int:
+        """Rounds after which the better half goes on."""
+        return max(round(_RANKED * self.rounds), 1)
 
     @property
     def tail_rounds(self) -> int:
@@ -117,31 +151,59 @@ class Trials:
         """Replicates that were run, and the cost, for a JSON file."""
         return self.spent.of_trials()
 
-    def scores(self, algorithm: Runnable, searches: NDArray) -> NDArray:
-        """Mean score over the data sets, (R,); infinite where a run diverged.
+    def scores(
+        self, algorithm: Runnable, searches: NDArray, standing: Standing | None = None
+    ) -> tuple[NDArray, NDArray]:
+        """Mean score over the data sets, (R,), infinite where a run diverged, and a mask of mere estimates.
 
-        A run whose descent on the first data set is below `_BEHIND` times that of its search's best run is
-        not run on the others. Its score is that of the first plus the most by which the others raised another
-        run's mean. Without that it would win where the first data set has the lowest objectives.
+        A run is not run on further data sets if it was dropped on the first, or its descent there is below
+        `_BEHIND` times that of its search's best run. Its score is what it came to on the first plus the most
+        by which the others raised another run's mean. Without that it would win where the first data set has
+        the lowest objectives. If it is below all that its search has run to the end, the run is not dropped.
 
         Parameters
         ----------
         algorithm : of R runs
         searches : array, shape (R,)
             Number of the search to which each run belongs.
+        standing : Standing, optional
+            Of these searches so far, added to; without it the better half is not told from the rest.
         """
         first, *others = self.problems
-        [trial] = self._run(algorithm, [first], searches, _drop_rising)
+        kept = np.ones(len(searches), bool)
+        [trial] = self._run(algorithm, [first], searches, partial(self._drop_worse_half, kept, standing))
         scores, descent = trial.score, trial.start - trial.score
-        farthest = _largest(descent, searches)
-        ahead = np.isfinite(scores) & ((descent >= _BEHIND * farthest) | (farthest <= 0))
+        farthest = _largest(np.where(kept, descent, -np.inf), searches)
+        ahead = kept & np.isfinite(scores) & ((descent >= _BEHIND * farthest) | (farthest <= 0))
         runs = np.flatnonzero(ahead)
         means = np.where(ahead, scores / len(self.problems), np.nan)
         for other in others if runs.size else ():
             [trial] = self._run(_subset(algorithm, runs), [other], searches[runs], _drop_rising)
             means[runs] += trial.score / len(self.problems)
         added = _largest(np.where(np.isfinite(means), means - scores, -np.inf), searches)
-        return np.where(ahead, means, scores + np.where(np.isfinite(added), added, 0.0))
+        scores = np.where(ahead, means, scores + np.where(np.isfinite(added), added, 0.0))
+        if standing is not None:
+            for number, score in zip(searches[ahead].tolist(), scores[ahead].tolist(), strict=True):
+                standing.best[number] = min(standing.best[number], score)
+            again = ~kept & (scores < [standing.best[number] for number in searches.tolist()])
+            if again.any():
+                runs = np.flatnonzero(again)
+                scores[runs], _ = self.scores(_subset(algorithm, runs), searches[runs])
+                kept |= again
+        return scores, ~kept
+
+    def _drop_worse_half(
+        self, kept: NDArray, standing: Standing | None, stage: int, trials: list[_Trial]
+    ) -> None:
+        """Drop runs that rise and, at the stage for it, the worse half; `kept` (R,) is told of the latter."""
+        _drop_rising(stage, trials)
+        if standing is None or stage != self.ranked:
+            return
+        [trial] = trials
+        runs, values = trial.going, trial.score[trial.going]
+        limits = standing.limits(trial.searches[runs], stage, values, lambda n: n // 2 + 1)
+        kept[runs[values > limits]] = False
+        trial.drop(~kept)
 
     def more_scores(self, algorithm: Runnable, searches: NDArray, scores: NDArray) -> NDArray:
         """Mean scores (R,) over further data sets too, where `scores` are those of the first ones."""
@@ -213,25 +275,23 @@ class Race(Trials):
     """
 
     survivors: Mapping[int, int] = field(default_factory=dict)  # rounds of a stage -> n
-    # Means of all runs of a search so far, by search and rounds of the stage.
-    reached: dict[tuple[int, int], list[float]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def stages(self) -> Sequence[int]:
         return sorted(self.survivors)
 
-    def scores(self, algorithm: Runnable, searches: NDArray) -> NDArray:
-        """Mean score over the data sets, (R,); infinite where a run diverged or was dropped."""
-        trials = self._run(algorithm, self.problems, searches, partial(self._drop_behind, searches))
-        return np.mean([trial.score for trial in trials], axis=0)
+    def scores(
+        self, algorithm: Runnable, searches: NDArray, standing: Standing | None = None
+    ) -> tuple[NDArray, NDArray]:
+        """Mean score over the data sets, (R,), infinite where a run diverged or was dropped; no estimates."""
+        drop = partial(self._drop_behind, searches, standing or Standing())
+        trials = self._run(algorithm, self.problems, searches, drop)
+        return np.mean([trial.score for trial in trials], axis=0), np.zeros(len(searches), bool)
 
-    def _drop_behind(self, searches: NDArray, stage: int, trials: list[_Trial]) -> None:
+    def _drop_behind(self, searches: NDArray, standing: Standing, stage: int, trials: list[_Trial]) -> None:
         """Drop runs behind the best n after this stage; `searches` as in `scores`."""
         means = np.mean([trial.score for trial in trials], axis=0)
-        reached = [self.reached[search, stage] for search in searches.tolist()]
-        for so_far, mean in zip(reached, means.tolist(), strict=True):
-            so_far.append(mean)
-        limits = [sorted(so_far)[: self.survivors[stage]][-1] for so_far in reached]
+        limits = standing.limits(searches, stage, means, lambda _: self.survivors[stage])
         for trial in trials:
             trial.drop(~np.isfinite(means) | (means > limits), score=np.inf)
 
@@ -242,7 +302,7 @@ class _Trial:
     def __init__(
         self, trials: Trials, algorithm: Runnable, replicate: int, problem: Any, searches: NDArray
     ) -> None:
-        self._trials, self._algorithm, self._searches = trials, algorithm, searches
+        self._trials, self._algorithm, self.searches = trials, algorithm, searches
         self._replicate, self._problem = replicate, problem
         self._history: History | None = None  # of the last stage and the runs that go on
         self.going = np.arange(len(searches))  # indices of the runs that go on
@@ -257,7 +317,7 @@ class _Trial:
         trials = self._trials
         history = simulate(
             of_runs(self._algorithm, self.going),
-            trials.data(self._problem, self._searches[self.going]),
+            trials.data(self._problem, self.searches[self.going]),
             Streams(trials.seed, (self._replicate,) * len(self.going)),
             stop,
             metrics={"objective": trials.metric},
@@ -342,20 +402,38 @@ def tune_steps(
         One per variant. Its step is stable if `trials.check` requires it. If no step is, the one with the
         best mean over more data sets is selected, and marked as chaotic.
     """
-    of_variants = np.array(names)
+    of_variants, standing = np.array(names), Standing()
+    estimates: set[tuple[int, float]] = set()
 
     def score(variants: NDArray, steps: NDArray) -> NDArray:
-        return trials.scores(make(of_variants[variants], steps), variants)
+        scores, estimated = trials.scores(make(of_variants[variants], steps), variants, standing)
+        estimates.update(zip(variants[estimated].tolist(), steps[estimated].tolist(), strict=True))
+        return scores
 
     def stable(variants: NDArray, steps: NDArray) -> NDArray:
         return trials.stable(make(of_variants[variants], steps), variants)
 
+    def to_the_end(variant: int, steps: NDArray, scores: NDArray) -> NDArray:
+        """Scores (G,), of steps that were dropped, too, as if they had not been."""
+        dropped = np.array([(variant, step) in estimates for step in steps.tolist()])
+        if dropped.any():
+            variants = np.full(int(dropped.sum()), variant)
+            scores = scores.copy()
+            scores[dropped], _ = trials.scores(make(of_variants[variants], steps[dropped]), variants)
+        return scores
+
     def rescored(variant: int, steps: NDArray, scores: NDArray) -> NDArray:
-        variants = np.full(len(steps), variant)
+        variants, scores = np.full(len(steps), variant), to_the_end(variant, steps, scores)
         return trials.more_scores(make(of_variants[variants], steps), variants, scores)
 
     found = search_each(score, [grid] * len(names), admissible=None if trials.check is None else stable)
-    return [best_of_chaotic(one, partial(rescored, number)) for number, one in enumerate(found)]
+    outcomes = []
+    for number, one in enumerate(found):
+        if one.chaotic:
+            outcomes.append(best_of_chaotic(one, partial(rescored, number)))
+        else:  # the best that is stable may be one that was dropped
+            outcomes.append(one.rescored([one.points.index(one.best)], partial(to_the_end, number)))
+    return outcomes
 
 
 def best_of_chaotic(found: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:
@@ -367,55 +445,27 @@ def best_of_chaotic(found: Search, rescored: Callable[[NDArray, NDArray], NDArra
         return found
     scores = np.array(found.scores)
     leaders = np.argsort(scores, kind="stable")[: min(_LEADERS, int(np.isfinite(scores).sum()))]
-    scores[leaders] = rescored(np.array(found.steps)[leaders], scores[leaders])
-    best = leaders[int(np.argmin(scores[leaders]))]
-    return replace(found, best=found.points[best], scores=tuple(scores.tolist()))
+    found = found.rescored(leaders, rescored)
+    best = min(leaders.tolist(), key=lambda leader: found.scores[leader])
+    return replace(found, best=found.points[best])
 
 
 def best_printed(
-    own: Sequence[Search | None],
-    steps: Sequence[float],
-    make: Callable[[NDArray, NDArray], Algorithm],
-    names: Sequence[str],
-    trials: Trials,
-) -> list[Search | None]:
+    own: Search, steps: Sequence[float], make: Callable[[NDArray], Algorithm], trials: Trials, number: int = 0
+) -> Search:
     """The best stable one of a paper's printed steps, even at their edge; if none is stable, the best.
 
-    Parameters
-    ----------
-    own : sequence of Search
-        Outcome of `tune_steps` for the variants, None for those that are left out. These searches began with
-        the printed steps, and their checks are not repeated.
-    steps : the printed ones.
-    make, names, trials : as those of `tune_steps`.
-
-    Returns
-    -------
-    list
-        One search per variant; None where it is left out, or all printed steps diverged.
+    The search `own`, of that `number` in the trials, began with the printed steps, and its checks are not
+    repeated.
     """
-    scores: dict[int, dict[float, float]] = {}
-    checked: dict[tuple[int, float], bool] = {}
-    for number, one in enumerate(own):
-        known = {} if one is None else dict(zip(one.steps, one.scores, strict=True))
-        if one is not None and np.isfinite([known[step] for step in steps]).any():
-            scores[number] = known
-            checked |= {(number, step): False for (step,) in one.rejected}
-            checked |= {} if one.chaotic else {(number, one.step): True}
-    converging = list(scores)
-    of_variants = np.array(names)
+    scores = dict(zip(own.steps, own.scores, strict=True))
+    checked = {step: False for (step,) in own.rejected} | ({} if own.chaotic else {own.step: True})
 
-    def score(places: NDArray, steps: NDArray) -> NDArray:
-        return np.array([scores[converging[n]][step] for n, step in zip(places, steps.tolist(), strict=True)])
+    def admissible(candidates: NDArray) -> NDArray:
+        new = np.array([step for step in candidates.tolist() if step not in checked])
+        if new.size:
+            stable = trials.stable(make(new), np.full(len(new), number))
+            checked.update(zip(new.tolist(), stable.tolist(), strict=True))
+        return np.array([checked[step] for step in candidates.tolist()])
 
-    def admissible(places: NDArray, steps: NDArray) -> NDArray:
-        asked = [(converging[n], step) for n, step in zip(places, steps.tolist(), strict=True)]
-        if new := [one for one in asked if one not in checked]:
-            variants, values = np.array([n for n, _ in new]), np.array([step for _, step in new])
-            stable = trials.stable(make(of_variants[variants], values), variants)
-            checked.update(zip(new, stable.tolist(), strict=True))
-        return np.array([checked[one] for one in asked])
-
-    grids = [Grid.of_steps(steps, grow=False)] * len(converging)
-    found = dict(zip(converging, search_each(score, grids, admissible=admissible), strict=True))
-    return [found.get(number) for number in range(len(own))]
+    return search(np.vectorize(scores.get), Grid.of_steps(steps, grow=False), admissible=admissible)

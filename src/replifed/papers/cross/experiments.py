@@ -103,7 +103,7 @@ class _Trial:
 
         Such a run is on its way to diverge, or has found a step on which it only oscillates.
         """
-        ends = self._trials.scores(self._runs(multiples), np.zeros(len(multiples), int))
+        ends, _ = self._trials.scores(self._runs(multiples), np.zeros(len(multiples), int))
         return np.where(ends < self._start, ends, np.inf)
 
     def stable(self, multiples: NDArray) -> NDArray:

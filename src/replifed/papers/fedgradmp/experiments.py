@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from replifed.algorithms.registry import method_class
 from replifed.engine.metrics import accuracy, relative_error, support_precision, support_recall
 from replifed.engine.plans import Planned, Ran, execute, in_one_table, run_plan
-from replifed.engine.search import Grid
+from replifed.engine.search import Grid, Search
 from replifed.engine.simulate import Metric, nonzeros, objective
 from replifed.engine.trials import Check, Race, Trials, best_printed, tune_steps
-from replifed.errors import ReplifedError
 from replifed.network.participation import FixedSize
 from replifed.papers.fedgradmp import problems
 from replifed.progress import Progress, silent
@@ -125,15 +124,15 @@ def tune(
     else:
         trials, grouped = _regression_trials(settings), [[name] for name in names]
 
+    def printed(name: str, own: Search) -> Search:
+        return best_printed(own, tuning.steps, lambda steps: make([name] * len(steps), steps), trials)
+
     found: dict[str, Any] = {}
     for group in grouped:
         progress(f"searching the step {', '.join(group)}", len(found), len(names))
-        own = tune_steps(make, group, trials, Grid.of_steps(tuning.steps, tuning.refine))
-        printed = best_printed(own, tuning.steps, make, group, trials)
-        for name, best, on_grid in zip(group, own, printed, strict=True):
-            if on_grid is None:
-                raise ReplifedError(f"{method} {name}: every step of the grid diverged")
-            found[name] = best.record() | {"printed": on_grid.record()}
+        searches = tune_steps(make, group, trials, Grid.of_steps(tuning.steps, tuning.refine))
+        for name, own in zip(group, searches, strict=True):
+            found[name] = own.record() | {"printed": printed(name, own).record()}
     return {"method": method, "variants": found, **trials.record()}
 
 

@@ -10,7 +10,7 @@ the best step of the coarse grid, which is the paper's, even where that lies at 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 from itertools import product
@@ -137,38 +137,51 @@ def tune(
 def _tune_levels(method: str, settings: Compared, levels: list[str], trials: Trials) -> dict[str, Any]:
     """Search the step for every K on the data of some levels, side by side; choose K."""
     tuning, every = settings.tuning, plotted_levels(method, settings)
-    ends = every[0], every[-1]  # levels of Figures 3 and 6
+
+    def make(K: int, _: NDArray, steps: NDArray) -> Any:
+        return algorithm(method, settings, K, steps, settings.batch)
+
     grid = Grid.of_steps(tuning.steps, tuning.refine)
-    searches: list[dict[int, Search]] = [{} for _ in levels]
-    by_k: list[dict[str, Any]] = [{} for _ in levels]
-    for K in sweep(method, settings):
-
-        def make(_: NDArray, steps: NDArray, K: int = K) -> Any:
-            return algorithm(method, settings, K, steps, settings.batch)
-
-        best = tune_steps(make, levels, trials, grid)
-        drawn = [
-            one if level in (every[0], every[-1]) else None for one, level in zip(best, levels, strict=True)
-        ]
-        printed = best_printed(drawn, tuning.steps, make, levels, trials)
-        for number, (own, on_grid) in enumerate(zip(best, printed, strict=True)):
-            searches[number][K], by_k[number][str(K)] = own, own.record()
-            if on_grid is not None:
-                by_k[number][str(K)] |= {
-                    "printed_step": on_grid.step,
-                    "printed_score": on_grid.score,
-                    "printed_chaotic": on_grid.chaotic,
+    searches = {K: tune_steps(partial(make, K), levels, trials, grid) for K in sweep(method, settings)}
+    found: dict[str, Any] = {}
+    for number, level in enumerate(levels):
+        own = {K: of_levels[number] for K, of_levels in searches.items()}
+        by_k = {str(K): one.record() for K, one in own.items()}
+        if level in (every[0], every[-1]):
+            for K, one in _printed(own, tuning.steps, make, trials, number).items():
+                by_k[str(K)] |= {
+                    "printed_step": one.step,
+                    "printed_score": one.score,
+                    "printed_chaotic": one.chaotic,
                 }
-    found = {}
-    for level, of_level, records in zip(levels, searches, by_k, strict=True):
-        _, _, K = min((one.chaotic, one.score, K) for K, one in of_level.items())
-        found[level] = {"local_steps": K, "by_local_steps": records}
+        _, _, best = min((one.chaotic, one.score, K) for K, one in own.items())
+        found[level] = {"local_steps": best, "by_local_steps": by_k}
     if levels != [""]:
         # Every client's local gradient steps tolerate it; to one significant digit.
         smoothness = np.max([data.smoothness().max(axis=1) for _, data in trials.problems], axis=0)
         for level, largest in zip(levels, smoothness.tolist(), strict=True):
             common = float(f"{tuning.common_fraction / largest:.0e}")
             found[level] |= {"smoothness": largest, "common_step": common}
+    return found
+
+
+def _printed(
+    own: dict[int, Search], steps: Sequence[float], make: Callable[..., Any], trials: Trials, number: int
+) -> dict[int, Search]:
+    """The best steps of the printed grid, by K, among what the searches have found.
+
+    One K is drawn, that with the lowest score; so those whose scores are all above that of a stable step are
+    left out.
+    """
+    lowest = {}
+    for K, one in own.items():
+        scores = dict(zip(one.steps, one.scores, strict=True))
+        lowest[K] = min(scores[step] for step in steps)
+    found: dict[int, Search] = {}
+    for K in sorted(lowest, key=lambda K: (lowest[K], K)):
+        if np.isinf(lowest[K]) or any(not one.chaotic and one.score < lowest[K] for one in found.values()):
+            break
+        found[K] = best_printed(own[K], steps, partial(make, K, None), trials, number)
     return found
 
 
