@@ -117,7 +117,7 @@ def test_steps_that_rise_twice_in_a_row_are_given_up():
                 rounds_of.setdefault(step, []).append(ctx.t)
                 if step == 0.5 or (step == 0.6 and ctx.t > 1):
                     x[row] = 9.0 + ctx.t
-                elif step == 0.7 and ctx.t == 1:
+                elif step == 0.7 and ctx.t == 3:
                     x[row] = 9.0
             return after._replace(x=x), cost
 
@@ -128,9 +128,9 @@ def test_steps_that_rise_twice_in_a_row_are_given_up():
     runs = np.zeros(len(steps), int)
     scores, estimated = trials_on([(name, problem)], 30, 0.2).scores(make(np.array(steps)), runs)
     last = {step: max(rounds) + 1 for step, rounds in rounds_of.items()}
-    assert [last[step] for step in steps] == [30, 30, 30, 4, 10, 30]
+    assert [last[step] for step in steps] == [30, 30, 30, 4, 12, 30]
     assert not estimated.any()
-    for step, value in ((0.5, 12.0), (0.6, 18.0)):
+    for step, value in ((0.5, 12.0), (0.6, 20.0)):
         assert scores[steps.index(step)] == pytest.approx(problem.loss(np.full((1, 30), value))[0])
     others = [0, 1, 2, 5]
     alone, _ = trials_on([(name, problem)], 30, 0.2).scores(make(np.array(steps)[others]), runs[others])
@@ -167,7 +167,14 @@ def test_the_better_half_of_what_a_search_has_tried_goes_on_and_nothing_dropped_
         return {step: max(rounds) for step, rounds in rounds_of.items()}
 
     scores, estimated = scores_of([0.1, 0.2, 0.3, 0.4, 0.25, 0.5], [0, 0, 0, 0, 0, 1])
-    assert ends() == {0.1: 15, 0.2: 15, 0.3: 5, 0.4: 5, 0.25: 15, 0.5: 15}  # a search is ranked by its own runs
+    assert ends() == {
+        0.1: 15,
+        0.2: 15,
+        0.3: 5,
+        0.4: 5,
+        0.25: 15,
+        0.5: 15,
+    }  # a search is ranked by its own runs
     assert estimated.tolist() == [False, False, True, True, False, False]
     np.testing.assert_allclose(scores, [0.1, 0.2, 0.3, 0.4, 0.25, 0.5], rtol=1e-6)
     # Ranked among those before; where what was kept ends higher, the others are run to the end, too.

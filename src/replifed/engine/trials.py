@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -82,7 +82,12 @@ class Standing:
     """What searches that run side by side have come to so far, by the number of the search."""
 
     reached: dict[tuple[int, int], list[float]] = field(default_factory=lambda: defaultdict(list))  # by stage
-    best: dict[int, float] = field(default_factory=lambda: defaultdict(lambda: np.inf))  # full scores
+    best: dict[int, float] = field(default_factory=lambda: defaultdict(lambda: np.inf))  # score to the end
+
+    def lower(self, searches: NDArray, scores: NDArray) -> None:
+        """Take note of scores of runs that went to the end, of these searches."""
+        for number, score in zip(searches.tolist(), scores.tolist(), strict=True):
+            self.best[number] = min(self.best[number], score)
 
     def limits(
         self, searches: NDArray, stage: int, values: NDArray, survivors: Callable[[int], int]
@@ -130,7 +135,7 @@ class Trials:
     @property
     def stages(self) -> Sequence[int]:
         """Rounds after which runs are dropped."""
-        return sorted({1, 4, 12, self.ranked})
+        return 1, 4, 12
 
     @property
     def ranked(self) -> int:
@@ -171,7 +176,11 @@ class Trials:
         """
         first, *others = self.problems
         kept = np.ones(len(searches), bool)
-        [trial] = self._run(algorithm, [first], searches, partial(self._drop_worse_half, kept, standing))
+        if standing is None:
+            [trial] = self._run(algorithm, [first], searches, _drop_rising)
+        else:
+            drop, stages = partial(self._drop_worse_half, kept, standing), {*self.stages, self.ranked}
+            [trial] = self._run(algorithm, [first], searches, drop, stages)
         scores, descent = trial.score, trial.start - trial.score
         farthest = _largest(np.where(kept, descent, -np.inf), searches)
         ahead = kept & np.isfinite(scores) & ((descent >= _BEHIND * farthest) | (farthest <= 0))
@@ -183,21 +192,18 @@ class Trials:
         added = _largest(np.where(np.isfinite(means), means - scores, -np.inf), searches)
         scores = np.where(ahead, means, scores + np.where(np.isfinite(added), added, 0.0))
         if standing is not None:
-            for number, score in zip(searches[ahead].tolist(), scores[ahead].tolist(), strict=True):
-                standing.best[number] = min(standing.best[number], score)
-            again = ~kept & (scores < [standing.best[number] for number in searches.tolist()])
-            if again.any():
-                runs = np.flatnonzero(again)
-                scores[runs], _ = self.scores(_subset(algorithm, runs), searches[runs])
-                kept |= again
+            standing.lower(searches[ahead], scores[ahead])
+            again = np.flatnonzero(~kept & (scores < [standing.best[number] for number in searches.tolist()]))
+            if again.size:
+                scores[again], _ = self.scores(_subset(algorithm, again), searches[again])
+                standing.lower(searches[again], scores[again])
+                kept[again] = True
         return scores, ~kept
 
-    def _drop_worse_half(
-        self, kept: NDArray, standing: Standing | None, stage: int, trials: list[_Trial]
-    ) -> None:
+    def _drop_worse_half(self, kept: NDArray, standing: Standing, stage: int, trials: list[_Trial]) -> None:
         """Drop runs that rise and, at the stage for it, the worse half; `kept` (R,) is told of the latter."""
         _drop_rising(stage, trials)
-        if standing is None or stage != self.ranked:
+        if stage != self.ranked:
             return
         [trial] = trials
         runs, values = trial.going, trial.score[trial.going]
@@ -244,7 +250,12 @@ class Trials:
         return problem if self.of_searches is None else self.of_searches(problem, searches)
 
     def _run(
-        self, algorithm: Runnable, problems: Sequence[tuple[int, Any]], searches: NDArray, drop: Drop
+        self,
+        algorithm: Runnable,
+        problems: Sequence[tuple[int, Any]],
+        searches: NDArray,
+        drop: Drop,
+        stages: Iterable[int] | None = None,
     ) -> list[_Trial]:
         """Run R settings on each of some data sets, stage by stage; `drop` ends some of them.
 
@@ -252,7 +263,7 @@ class Trials:
         mean over rounds 21 to 25.
         """
         tail_start = self.rounds - self.tail_rounds if self.tail_rounds > 1 else self.rounds
-        early = [stage for stage in self.stages if stage < tail_start]
+        early = [stage for stage in stages or self.stages if stage < tail_start]
         stages = sorted({*early, tail_start, self.rounds} - {0})
         trials = [_Trial(self, algorithm, *problem, searches) for problem in problems]
         for number, stop in enumerate(stages):
