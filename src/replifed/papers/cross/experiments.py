@@ -157,9 +157,7 @@ def _both(
 ) -> tuple[Regression, Regression]:
     """The problem in doubles, for gaps, and in the method's precision, for its runs."""
     exact = problem(settings, replicates, table, partition)
-    if width(method) is np.float64:
-        return exact, exact
-    return exact, problem(settings, replicates, table, partition, np.float32)
+    return exact, exact if width(method) is np.float64 else exact.in_floats()
 
 
 def _objective(exact: Regression, _: Any, observed: dict[str, NDArray]) -> NDArray:
