@@ -106,7 +106,8 @@ def test_a_frame_is_measured_in_full_and_recovered_in_the_small_space():
         "alpha": 0.5,
         "sparsity": 3,
     }
-    frame = problems.video(Clip.of_job(settings), frames, 1)
+    asked = Clip.of_job(settings)
+    frame = problems.video(asked, frames, problems.dictionary(asked, frames), 1)
     np.testing.assert_array_equal(frame.image, frames[11] / 255)
     assert frame.atoms.shape == (768, 6)
     np.testing.assert_allclose(frame.projection.gram, frame.atoms.T @ frame.atoms, atol=1e-10)
@@ -119,7 +120,7 @@ def test_a_frame_is_measured_in_full_and_recovered_in_the_small_space():
     held = np.flatnonzero(frame.best)
     left = frame.image - frame.atoms @ frame.best
     np.testing.assert_allclose(frame.atoms[:, held].T @ left, 0, atol=1e-8)
-    short = problems.video(Clip.of_job(settings), frames[:4], 1)
+    short = problems.video(asked, frames[:4], problems.dictionary(asked, frames[:4]), 1)
     assert short.atoms.shape[1] == 3
     np.testing.assert_array_equal(short.image, frames[3] / 255)
 

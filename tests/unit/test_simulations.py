@@ -140,6 +140,41 @@ def test_levels_side_by_side_are_the_levels_one_by_one(loss):
             np.testing.assert_allclose(moved[row], w[0].mean(axis=0), atol=1e-12)
 
 
+def one_by_one(method, settings):
+    return [[level] for level in experiments.plotted_levels(method, settings)]
+
+
+@pytest.mark.parametrize("method", ["fediterht", "distributed_iht"])
+def test_searches_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch):
+    """At the same cost, too; the best printed step is told for one K, and of the first and last level."""
+    tuning = {"replicates": [101, 102], "rounds": 6, "steps": [1, 0.1, 0.01], "refine": 1, "tail": 0.4}
+    settings = {
+        **SETTINGS,
+        **{"problem": "simulation", "loss": "logistic", "clients": 4, "samples": 37, "positives": 7},
+        **{"levels": LEVELS, "sparsity": 4, "batch": 9, "local_steps": [2, 3], "rounds": 6, "tuning": tuning},
+    }
+    settings = Simulation.of_job(settings)
+    together = experiments.tune(method, settings, None, None)
+    monkeypatch.setattr(experiments, "_together", one_by_one)
+    alone = experiments.tune(method, settings, None, None)
+    assert alone["cost"] == together["cost"]
+    assert list(alone["levels"]) == list(together["levels"])
+    for level, one in alone["levels"].items():
+        other, by_k = together["levels"][level], one["by_local_steps"]
+        assert (one["local_steps"], one["common_step"]) == (other["local_steps"], other["common_step"])
+        assert one["smoothness"] == pytest.approx(other["smoothness"], rel=1e-6)
+        for K, found in by_k.items():
+            for name, value in found.items():
+                assert other["by_local_steps"][K][name] == pytest.approx(value, rel=1e-9, nan_ok=True)
+        printed = [found for found in by_k.values() if "printed_step" in found]
+        assert bool(printed) == (level != "0.5,0.5")
+        scores = [dict(zip(found["steps"], found["scores"], strict=True))[1e-1] for found in by_k.values()]
+        stable = [found["printed_score"] for found in printed if not found["printed_chaotic"]]
+        if stable:
+            rejected = {step for found in by_k.values() for step in found["rejected"]}
+            assert min(stable) <= min(scores) or 0.1 in rejected
+
+
 @pytest.mark.parametrize("method", ["fediterht", "fedht", "distributed_iht", "fedavg"])
 def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch):
     settings = {
@@ -157,10 +192,10 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
     curve = ["level", "reading", "batch", "local_steps", "step", "tuned", "replicate", "round"]
     frames = []
     for together in (True, False):
-        assert experiments._side_by_side(method, settings) or not together
+        assert (len(experiments._together(method, settings)) == 1) == together
         frame = experiments.run(method, settings, {"levels": found}, None, None)
         frames.append(frame.sort_values(curve, ignore_index=True))
-        monkeypatch.setattr(experiments, "_side_by_side", lambda method, settings: False)
+        monkeypatch.setattr(experiments, "_together", one_by_one)
     assert len(frames[0]) > 30
     pd.testing.assert_frame_equal(*frames, rtol=1e-9)
     # Runs without twins are the same, and say nothing about chaos.

@@ -8,7 +8,7 @@ import pytest
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.engine.search import Grid, Search, search
 from replifed.engine.simulate import simulate
-from replifed.engine.trials import Check, Trials, best_printed, tune_step
+from replifed.engine.trials import Check, Standing, Trials, best_printed, tune_step
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams
@@ -49,19 +49,16 @@ def test_a_batched_search_is_a_search_run_by_run(batch, rounds, tail, scored):
     alone = search(one_by_one, Grid.of_steps(steps, 2))
     assert together.steps == alone.steps
     assert together.best == alone.best
-    start, (name, first) = np.mean([problem.loss(np.zeros((1, 30))) for _, problem in data]), data[0]
+    start = np.mean([problem.loss(np.zeros((1, 30))) for _, problem in data])
     given_up = 0
-    for step, one, other in zip(together.steps, together.scores, alone.scores, strict=True):
+    for one, other in zip(together.scores, alone.scores, strict=True):
         # Those that rise are given up, wherever they are then.
         if one == pytest.approx(other, rel=1e-10) or min(one, other) > 2 * start:
             continue
-        # Those that come down less than half as far as the best are not tried on the other data set.
-        on_first = simulate(make(step), first, Streams(9, (name,)), rounds).metrics["objective"]
-        there = on_first[scored, 0].mean()
-        assert on_first[0, 0] - there < 0.5 * (on_first[0, 0] - min(alone.scores))
-        assert one > together.score
+        # Those behind on the first data set are dropped there; none of them would have been the best.
+        assert min(one, other) > together.score
         given_up += 1
-    assert given_up < len(together.steps) / 2
+    assert given_up <= 2 * len(together.steps) / 3
     assert np.isinf(together.scores[-1])
     assert np.isfinite(together.scores[0])
 
@@ -76,7 +73,7 @@ def test_a_step_that_is_given_up_does_not_win_where_the_first_data_set_is_the_ea
 
     trials = trials_on(data, 20)
     steps = np.array([0.1, 1e-3])
-    scores = trials.scores(make(steps), np.zeros(2, int))
+    scores, _ = trials.scores(make(steps), np.zeros(2, int))
     ends = [simulate(make(steps[0]), problem, Streams(9, (name,)), 20) for name, problem in data]
     assert scores[0] == pytest.approx(np.mean([run.metrics["objective"][-1, 0] for run in ends]), rel=1e-10)
     assert trials.spent.runs == 3  # the short step was not tried on the second
@@ -84,7 +81,7 @@ def test_a_step_that_is_given_up_does_not_win_where_the_first_data_set_is_the_ea
 
 
 def test_a_lucky_last_round_does_not_win():
-    """With the longest step the models leap about, and to the solution in the last round."""
+    """With the longest step the models leap about, and to the solution when ranked and at the end."""
     [(name, problem)] = list(problems())[:1]
     solution = np.linalg.lstsq(problem.X.reshape(-1, 30), problem.y.ravel())[0]
 
@@ -92,7 +89,7 @@ def test_a_lucky_last_round_does_not_win():
         def round(self, state, problem, ctx):
             after, cost = super().round(state, problem, ctx)
             leaps = np.ravel(self.step)[:, None] > 0.5
-            return after._replace(x=np.where(leaps, solution if ctx.t == 19 else 0.1, after.x)), cost
+            return after._replace(x=np.where(leaps, solution if ctx.t in (6, 19) else 0.1, after.x)), cost
 
     def make(steps):
         return Leaping(step=steps, sparsity=8, local_steps=1, batch=None)
@@ -106,7 +103,7 @@ def test_a_lucky_last_round_does_not_win():
 
 
 def test_steps_that_rise_twice_in_a_row_are_given_up():
-    """Their score is what they had come to; the others' are as without them."""
+    """Their score is what they had come to; the others' are as without them. None is dropped for its rank."""
     [(name, problem)] = list(problems())[:1]
     rounds_of = {}
 
@@ -128,18 +125,64 @@ def test_steps_that_rise_twice_in_a_row_are_given_up():
         return Rising(step=steps, sparsity=8, local_steps=1, batch=None)
 
     steps = [0.01, 0.02, 0.1, 0.5, 0.6, 0.7]
-    found = tune_step(make, trials_on([(name, problem)], 30, 0.2), Grid.of_steps(steps, 0))
+    runs = np.zeros(len(steps), int)
+    scores, estimated = trials_on([(name, problem)], 30, 0.2).scores(make(np.array(steps)), runs)
     last = {step: max(rounds) + 1 for step, rounds in rounds_of.items()}
     assert [last[step] for step in steps] == [30, 30, 30, 4, 12, 30]
+    assert not estimated.any()
     for step, value in ((0.5, 12.0), (0.6, 20.0)):
-        expected = problem.loss(np.full((1, 30), value))[0]
-        assert found.scores[found.steps.index(step)] == pytest.approx(expected)
-    alone = tune_step(make, trials_on([(name, problem)], 30, 0.2), Grid.of_steps([0.01, 0.02, 0.1, 0.7], 0))
-    both = [step for step in alone.steps if step in found.steps]
-    assert len(both) >= 4
-    for step in both:
-        expected = alone.scores[alone.steps.index(step)]
-        assert found.scores[found.steps.index(step)] == pytest.approx(expected)
+        assert scores[steps.index(step)] == pytest.approx(problem.loss(np.full((1, 30), value))[0])
+    others = [0, 1, 2, 5]
+    alone, _ = trials_on([(name, problem)], 30, 0.2).scores(make(np.array(steps)[others]), runs[others])
+    np.testing.assert_allclose(scores[others], alone)
+
+
+def test_the_better_half_of_what_a_search_has_tried_goes_on_and_nothing_dropped_can_win():
+    rounds_of = {}
+
+    class Told(FedIterHT):
+        """The objective is the step; with steps above 1 it is low at first, and high from round 8 on."""
+
+        def round(self, state, problem, ctx):
+            after, cost = super().round(state, problem, ctx)
+            x = np.zeros_like(after.x)
+            for row, step in enumerate(np.ravel(self.step)):
+                rounds_of.setdefault(step, []).append(ctx.t + 1)
+                x[row, 0] = np.sqrt(step if step < 1 else 0.01 if ctx.t < 7 else 3.0)
+            return after._replace(x=x), cost
+
+    class Square(DenseLinearModel):
+        def loss(self, x):
+            return np.where(x[:, 0] == 0, 5.0, x[:, 0] ** 2)
+
+    [(name, other)] = list(problems())[:1]
+    problem = Square(other.X, other.y, LeastSquares())
+    trials, standing = trials_on([(name, problem)], 15), Standing()
+
+    def scores_of(steps, searches):
+        made = Told(step=np.array(steps), sparsity=8, local_steps=1, batch=None)
+        return trials.scores(made, np.array(searches), standing)
+
+    def ends():
+        return {step: max(rounds) for step, rounds in rounds_of.items()}
+
+    scores, estimated = scores_of([0.1, 0.2, 0.3, 0.4, 0.25, 0.5], [0, 0, 0, 0, 0, 1])
+    assert ends() == {
+        0.1: 15,
+        0.2: 15,
+        0.3: 5,
+        0.4: 5,
+        0.25: 15,
+        0.5: 15,
+    }  # a search is ranked by its own runs
+    assert estimated.tolist() == [False, False, True, True, False, False]
+    np.testing.assert_allclose(scores, [0.1, 0.2, 0.3, 0.4, 0.25, 0.5], rtol=1e-6)
+    # Ranked among those before; where what was kept ends higher, the others are run to the end, too.
+    assert scores_of([0.15, 0.05], [0, 0])[1].tolist() == [False, False]
+    scores, estimated = scores_of([2.0, 3.0, 0.6, 0.7, 4.0], [2] * 5)
+    assert ends()[0.6] == ends()[0.7] == 15
+    assert not estimated.any()
+    assert scores.argmin() == 2
 
 
 def test_where_nothing_is_admissible_the_best_mean_over_more_data_sets_is_taken_and_marked():
@@ -207,7 +250,7 @@ def test_the_best_printed_step_is_stable_where_one_is(rejected, stable, asked, b
     own = Search((0.1,), tuple((one,) for one in steps), (0.3, 0.2, 0.1), tuple((one,) for one in rejected))
 
     class Checked:
-        def stable(self, made, count):
+        def stable(self, made, searches):
             ran.extend(made.tolist())
             return np.isin(made, list(stable))
 

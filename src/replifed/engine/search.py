@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,15 @@ class Search:
     def score(self) -> float:
         """The score of the selected point."""
         return self.scores[self.points.index(self.best)]
+
+    def rescored(self, places: NDArray | list[int], rescore: Callable[[NDArray, NDArray], NDArray]) -> Search:
+        """The search with other scores of some points, by their places, of the only parameter.
+
+        `rescore` maps their steps (G,) and scores to other scores (G,).
+        """
+        scores = np.array(self.scores)
+        scores[places] = rescore(np.array(self.steps)[places], scores[places])
+        return replace(self, scores=tuple(scores.tolist()))
 
     def record(self) -> dict[str, Any]:
         """The selection and the whole curve of a search of one parameter for a JSON file; None: diverged."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -27,6 +27,9 @@ _LEADERS = 5
 _HOPELESS = 2.0
 # A step is tried on further data sets if its descent on the first is at least this share of the best one's.
 _BEHIND = 0.5
+# Of what a search has tried, the better half by this share of the rounds is run to the end, and one more:
+# long steps are ahead early, and the best at the end is often a little shorter.
+_RANKED = 1 / 3
 # Approximate number of records in the last rounds.
 _RECORDED = 5
 
@@ -74,6 +77,36 @@ class Check:
     records: int = _RECORDED  # approximate number of records in the tail
 
 
+@dataclass
+class Standing:
+    """What searches that run side by side have come to so far, by the number of the search."""
+
+    reached: dict[tuple[int, int], list[float]] = field(default_factory=lambda: defaultdict(list))  # by stage
+    best: dict[int, float] = field(default_factory=lambda: defaultdict(lambda: np.inf))  # score to the end
+
+    def lower(self, searches: NDArray, scores: NDArray) -> None:
+        """Take note of scores of runs that went to the end, of these searches."""
+        for number, score in zip(searches.tolist(), scores.tolist(), strict=True):
+            self.best[number] = min(self.best[number], score)
+
+    def limits(
+        self, searches: NDArray, stage: int, values: NDArray, survivors: Callable[[int], int]
+    ) -> NDArray:
+        """Worst value of those that go on after a stage, for each run (R,).
+
+        Of n runs of a search that have reached the stage, `survivors` of n go on, those of `values` (R,)
+        included.
+        """
+        for number, value in zip(searches.tolist(), values.tolist(), strict=True):
+            if np.isfinite(value):
+                self.reached[number, stage].append(value)
+        worst = {}
+        for number in set(searches.tolist()):
+            so_far = sorted(self.reached[number, stage])
+            worst[number] = so_far[: survivors(len(so_far))][-1] if so_far else np.inf
+        return np.array([worst[number] for number in searches.tolist()])
+
+
 @dataclass(frozen=True)
 class Trials:
     """How steps are tried: on which data, for how long, and what their score is.
@@ -82,7 +115,8 @@ class Trials:
     last round's alone, and a step with which the objective leaps about may win by a lucky last round.
 
     Runs advance in stages. Most steps of a coarse grid diverge in their first rounds, or rise; these are
-    dropped after a stage, with the metric at that time for a score.
+    dropped after a stage, with the metric at that time for a score. So are, on the first data set and at a
+    third of the rounds, those that are not in the better half of what their search has tried.
     """
 
     replicates: Sequence[int]  # names of data sets: the first three for every step, others if none is stable
@@ -92,6 +126,8 @@ class Trials:
     tail: float = 0.0
     metric: Metric = objective  # lower is better; a run whose metric blows up has diverged
     check: Check | None = field(default_factory=Check)  # None if steps need not be stable
+    # Where searches differ in their data, too: maps a problem and the number of each run's search to theirs.
+    of_searches: Callable[[Any, NDArray], Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)  # of `simulate`, such as the cohort
     progress: Progress = silent
     spent: Spent = field(default_factory=Spent)
@@ -100,6 +136,11 @@ class Trials:
     def stages(self) -> Sequence[int]:
         """Rounds after which runs are dropped."""
         return 1, 4, 12
+
+    @property
+    def ranked(self) -> int:
+        """Rounds after which the better half goes on."""
+        return max(round(_RANKED * self.rounds), 1)
 
     @property
     def tail_rounds(self) -> int:
@@ -115,51 +156,76 @@ class Trials:
         """Replicates that were run, and the cost, for a JSON file."""
         return self.spent.of_trials()
 
-    def scores(self, algorithm: Runnable, searches: NDArray) -> NDArray:
-        """Mean score over the data sets, (R,); infinite where a run diverged.
+    def scores(
+        self, algorithm: Runnable, searches: NDArray, standing: Standing | None = None
+    ) -> tuple[NDArray, NDArray]:
+        """Mean score over the data sets, (R,), infinite where a run diverged, and a mask of mere estimates.
 
-        A run whose descent on the first data set is below `_BEHIND` times the best run's is not run on the
-        others. Its score is that of the first plus the most by which the others raised another run's mean.
-        Without that it would win where the first data set has the lowest objectives.
+        A run is not run on further data sets if it was dropped on the first, or its descent there is below
+        `_BEHIND` times that of its search's best run. Its score is what it came to on the first plus the most
+        by which the others raised another run's mean. Without that it would win where the first data set has
+        the lowest objectives. If it is below all that its search has run to the end, the run is not dropped.
 
         Parameters
         ----------
         algorithm : of R runs
         searches : array, shape (R,)
             Number of the search to which each run belongs.
+        standing : Standing, optional
+            Of these searches so far, added to; without it the better half is not told from the rest.
         """
         first, *others = self.problems
-        [trial] = self._run(algorithm, [first], len(searches), _drop_rising)
+        kept = np.ones(len(searches), bool)
+        if standing is None:
+            [trial] = self._run(algorithm, [first], searches, _drop_rising)
+        else:
+            drop, stages = partial(self._drop_worse_half, kept, standing), {*self.stages, self.ranked}
+            [trial] = self._run(algorithm, [first], searches, drop, stages)
         scores, descent = trial.score, trial.start - trial.score
-        farthest = descent.max()
-        required = _BEHIND * farthest if farthest > 0 else -np.inf
-        ahead = np.flatnonzero(np.isfinite(scores) & (descent >= required))
-        if not ahead.size:
-            return scores
-        means = scores[ahead] / len(self.problems)
-        for other in others:
-            [trial] = self._run(_subset(algorithm, ahead), [other], len(ahead), _drop_rising)
-            means += trial.score / len(self.problems)
-        added = (means - scores[ahead])[np.isfinite(means)]
-        scores += added.max() if added.size else 0.0
-        scores[ahead] = means
-        return scores
+        farthest = _largest(np.where(kept, descent, -np.inf), searches)
+        ahead = kept & np.isfinite(scores) & ((descent >= _BEHIND * farthest) | (farthest <= 0))
+        runs = np.flatnonzero(ahead)
+        means = np.where(ahead, scores / len(self.problems), np.nan)
+        for other in others if runs.size else ():
+            [trial] = self._run(_subset(algorithm, runs), [other], searches[runs], _drop_rising)
+            means[runs] += trial.score / len(self.problems)
+        added = _largest(np.where(np.isfinite(means), means - scores, -np.inf), searches)
+        scores = np.where(ahead, means, scores + np.where(np.isfinite(added), added, 0.0))
+        if standing is not None:
+            standing.lower(searches[ahead], scores[ahead])
+            again = np.flatnonzero(~kept & (scores < [standing.best[number] for number in searches.tolist()]))
+            if again.size:
+                scores[again], _ = self.scores(_subset(algorithm, again), searches[again])
+                standing.lower(searches[again], scores[again])
+                kept[again] = True
+        return scores, ~kept
 
-    def more_scores(self, algorithm: Runnable, scores: NDArray) -> NDArray:
+    def _drop_worse_half(self, kept: NDArray, standing: Standing, stage: int, trials: list[_Trial]) -> None:
+        """Drop runs that rise and, at the stage for it, the worse half; `kept` (R,) is told of the latter."""
+        _drop_rising(stage, trials)
+        if stage != self.ranked:
+            return
+        [trial] = trials
+        runs, values = trial.going, trial.score[trial.going]
+        limits = standing.limits(trial.searches[runs], stage, values, lambda n: n // 2 + 1)
+        kept[runs[values > limits]] = False
+        trial.drop(~kept)
+
+    def more_scores(self, algorithm: Runnable, searches: NDArray, scores: NDArray) -> NDArray:
         """Mean scores (R,) over further data sets too, where `scores` are those of the first ones."""
         total = scores * len(self.problems)
         for replicate in self.replicates[SCORED:]:
             data_set = replicate, self.problem(replicate)
-            [trial] = self._run(algorithm, [data_set], len(scores), _drop_rising)
+            [trial] = self._run(algorithm, [data_set], searches, _drop_rising)
             total = total + trial.score
         return total / len(self.replicates)
 
-    def stable(self, algorithm: Runnable, count: int) -> NDArray:
-        """Mask of the R = `count` runs that descend and agree with their twins on all data sets checked."""
+    def stable(self, algorithm: Runnable, searches: NDArray) -> NDArray:
+        """Mask of the R runs that descend and agree with their twins on all data sets checked."""
         check = self.check or Check()
         rounds = self.rounds if check.rounds is None else min(self.rounds, check.rounds)
         tail = self.tail if check.tail is None else check.tail
-        good = np.ones(count, bool)
+        good = np.ones(len(searches), bool)
         for replicate, problem in self.problems[: check.data_sets]:
             runs = np.flatnonzero(good)
             if not runs.size:
@@ -167,7 +233,7 @@ class Trials:
             self.progress(f"comparing {len(runs)} runs with their twins", 0, 1)
             twinned = simulate_with_twins(
                 _subset(algorithm, runs),
-                problem,
+                self.data(problem, searches[runs]),
                 Streams(self.seed, (replicate,) * len(runs)),
                 rounds,
                 tail=tail,
@@ -179,18 +245,27 @@ class Trials:
             good[runs] = twinned.stable
         return good
 
+    def data(self, problem: Any, searches: NDArray) -> Any:
+        """The problem of runs that belong to these searches (R,)."""
+        return problem if self.of_searches is None else self.of_searches(problem, searches)
+
     def _run(
-        self, algorithm: Runnable, problems: Sequence[tuple[int, Any]], count: int, drop: Drop
+        self,
+        algorithm: Runnable,
+        problems: Sequence[tuple[int, Any]],
+        searches: NDArray,
+        drop: Drop,
+        stages: Iterable[int] | None = None,
     ) -> list[_Trial]:
-        """Run R = `count` settings on each of some data sets, stage by stage; `drop` ends some of them.
+        """Run R settings on each of some data sets, stage by stage; `drop` ends some of them.
 
         Of 25 rounds with a tail of .2 the stages end after rounds 1, 4, 12, 20 and 25, and the score is the
         mean over rounds 21 to 25.
         """
         tail_start = self.rounds - self.tail_rounds if self.tail_rounds > 1 else self.rounds
-        early = [stage for stage in self.stages if stage < tail_start]
+        early = [stage for stage in stages or self.stages if stage < tail_start]
         stages = sorted({*early, tail_start, self.rounds} - {0})
-        trials = [_Trial(self, algorithm, *problem, count) for problem in problems]
+        trials = [_Trial(self, algorithm, *problem, searches) for problem in problems]
         for number, stop in enumerate(stages):
             count = max(len(trial.going) for trial in trials)
             self.progress(f"searching the step, {count} runs to round {stop}", number, len(stages))
@@ -211,25 +286,23 @@ class Race(Trials):
     """
 
     survivors: Mapping[int, int] = field(default_factory=dict)  # rounds of a stage -> n
-    # Means of all runs of a search so far, by search and rounds of the stage.
-    reached: dict[tuple[int, int], list[float]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def stages(self) -> Sequence[int]:
         return sorted(self.survivors)
 
-    def scores(self, algorithm: Runnable, searches: NDArray) -> NDArray:
-        """Mean score over the data sets, (R,); infinite where a run diverged or was dropped."""
-        trials = self._run(algorithm, self.problems, len(searches), partial(self._drop_behind, searches))
-        return np.mean([trial.score for trial in trials], axis=0)
+    def scores(
+        self, algorithm: Runnable, searches: NDArray, standing: Standing | None = None
+    ) -> tuple[NDArray, NDArray]:
+        """Mean score over the data sets, (R,), infinite where a run diverged or was dropped; no estimates."""
+        drop = partial(self._drop_behind, searches, standing or Standing())
+        trials = self._run(algorithm, self.problems, searches, drop)
+        return np.mean([trial.score for trial in trials], axis=0), np.zeros(len(searches), bool)
 
-    def _drop_behind(self, searches: NDArray, stage: int, trials: list[_Trial]) -> None:
+    def _drop_behind(self, searches: NDArray, standing: Standing, stage: int, trials: list[_Trial]) -> None:
         """Drop runs behind the best n after this stage; `searches` as in `scores`."""
         means = np.mean([trial.score for trial in trials], axis=0)
-        reached = [self.reached[search, stage] for search in searches.tolist()]
-        for so_far, mean in zip(reached, means.tolist(), strict=True):
-            so_far.append(mean)
-        limits = [sorted(so_far)[: self.survivors[stage]][-1] for so_far in reached]
+        limits = standing.limits(searches, stage, means, lambda _: self.survivors[stage])
         for trial in trials:
             trial.drop(~np.isfinite(means) | (means > limits), score=np.inf)
 
@@ -237,13 +310,15 @@ class Race(Trials):
 class _Trial:
     """R runs on one data set that advance side by side; some end early, since they diverge or are dropped."""
 
-    def __init__(self, trials: Trials, algorithm: Runnable, replicate: int, problem: Any, count: int) -> None:
-        self._trials, self._algorithm = trials, algorithm
+    def __init__(
+        self, trials: Trials, algorithm: Runnable, replicate: int, problem: Any, searches: NDArray
+    ) -> None:
+        self._trials, self._algorithm, self.searches = trials, algorithm, searches
         self._replicate, self._problem = replicate, problem
         self._history: History | None = None  # of the last stage and the runs that go on
-        self.going = np.arange(count)  # indices of the runs that go on
+        self.going = np.arange(len(searches))  # indices of the runs that go on
         self.round = 0
-        self.start = self.score = np.full(count, np.inf)  # at the start and now; infinite once diverged
+        self.start = self.score = np.full(len(searches), np.inf)  # at the start and now; infinite: diverged
         self.past: list[NDArray] = []  # scores after each stage
 
     def advance(self, stop: int, record_every: int | None) -> None:
@@ -253,7 +328,7 @@ class _Trial:
         trials = self._trials
         history = simulate(
             of_runs(self._algorithm, self.going),
-            self._problem,
+            trials.data(self._problem, self.searches[self.going]),
             Streams(trials.seed, (self._replicate,) * len(self.going)),
             stop,
             metrics={"objective": trials.metric},
@@ -297,6 +372,13 @@ def _drop_rising(_: int, trials: list[_Trial]) -> None:
             trial.drop(np.minimum(*trial.past[-2:]) > _HOPELESS * trial.start)
 
 
+def _largest(values: NDArray, searches: NDArray) -> NDArray:
+    """For each run (R,), the largest value among those of its search."""
+    of_search = np.full(searches.max() + 1, -np.inf)
+    np.maximum.at(of_search, searches, values)
+    return of_search[searches]
+
+
 def _subset(algorithm: Runnable, runs: NDArray) -> Runnable:
     """Return the algorithm of some runs, for `simulate_with_twins`, which repeats them and moves steps."""
     return lambda indices, factors: of_runs(algorithm, runs[indices], factors)
@@ -331,19 +413,38 @@ def tune_steps(
         One per variant. Its step is stable if `trials.check` requires it. If no step is, the one with the
         best mean over more data sets is selected, and marked as chaotic.
     """
-    of_variants = np.array(names)
+    of_variants, standing = np.array(names), Standing()
+    estimates: set[tuple[int, float]] = set()
 
     def score(variants: NDArray, steps: NDArray) -> NDArray:
-        return trials.scores(make(of_variants[variants], steps), variants)
+        scores, estimated = trials.scores(make(of_variants[variants], steps), variants, standing)
+        estimates.update(zip(variants[estimated].tolist(), steps[estimated].tolist(), strict=True))
+        return scores
 
     def stable(variants: NDArray, steps: NDArray) -> NDArray:
-        return trials.stable(make(of_variants[variants], steps), len(steps))
+        return trials.stable(make(of_variants[variants], steps), variants)
 
-    def rescored(name: str, steps: NDArray, scores: NDArray) -> NDArray:
-        return trials.more_scores(make(np.full(len(steps), name), steps), scores)
+    def to_the_end(variant: int, steps: NDArray, scores: NDArray) -> NDArray:
+        """Scores (G,), of steps that were dropped, too, as if they had not been."""
+        dropped = np.array([(variant, step) in estimates for step in steps.tolist()])
+        if dropped.any():
+            variants = np.full(int(dropped.sum()), variant)
+            scores = scores.copy()
+            scores[dropped], _ = trials.scores(make(of_variants[variants], steps[dropped]), variants)
+        return scores
+
+    def rescored(variant: int, steps: NDArray, scores: NDArray) -> NDArray:
+        variants, scores = np.full(len(steps), variant), to_the_end(variant, steps, scores)
+        return trials.more_scores(make(of_variants[variants], steps), variants, scores)
 
     found = search_each(score, [grid] * len(names), admissible=None if trials.check is None else stable)
-    return [best_of_chaotic(one, partial(rescored, name)) for name, one in zip(names, found, strict=True)]
+    outcomes = []
+    for number, one in enumerate(found):
+        if one.chaotic:
+            outcomes.append(best_of_chaotic(one, partial(rescored, number)))
+        else:  # the best that is stable may be one that was dropped
+            outcomes.append(one.rescored([one.points.index(one.best)], partial(to_the_end, number)))
+    return outcomes
 
 
 def best_of_chaotic(found: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:
@@ -355,17 +456,18 @@ def best_of_chaotic(found: Search, rescored: Callable[[NDArray, NDArray], NDArra
         return found
     scores = np.array(found.scores)
     leaders = np.argsort(scores, kind="stable")[: min(_LEADERS, int(np.isfinite(scores).sum()))]
-    scores[leaders] = rescored(np.array(found.steps)[leaders], scores[leaders])
-    best = leaders[int(np.argmin(scores[leaders]))]
-    return replace(found, best=found.points[best], scores=tuple(scores.tolist()))
+    found = found.rescored(leaders, rescored)
+    best = min(leaders.tolist(), key=lambda leader: found.scores[leader])
+    return replace(found, best=found.points[best])
 
 
 def best_printed(
-    own: Search, steps: Sequence[float], make: Callable[[NDArray], Algorithm], trials: Trials
+    own: Search, steps: Sequence[float], make: Callable[[NDArray], Algorithm], trials: Trials, number: int = 0
 ) -> Search:
     """The best stable one of a paper's printed steps, even at their edge; if none is stable, the best.
 
-    The search `own` began with the printed steps, and its checks are not repeated.
+    The search `own`, of that `number` in the trials, began with the printed steps, and its checks are not
+    repeated.
     """
     scores = dict(zip(own.steps, own.scores, strict=True))
     checked = {step: False for (step,) in own.rejected} | ({} if own.chaotic else {own.step: True})
@@ -373,7 +475,8 @@ def best_printed(
     def admissible(candidates: NDArray) -> NDArray:
         new = np.array([step for step in candidates.tolist() if step not in checked])
         if new.size:
-            checked.update(zip(new.tolist(), trials.stable(make(new), len(new)).tolist(), strict=True))
+            stable = trials.stable(make(new), np.full(len(new), number))
+            checked.update(zip(new.tolist(), stable.tolist(), strict=True))
         return np.array([checked[step] for step in candidates.tolist()])
 
     return search(np.vectorize(scores.get), Grid.of_steps(steps, grow=False), admissible=admissible)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -35,13 +36,16 @@ class ShiftedLinearModel(LinearObjective):
         self.n_clients, self.dim, self.dtype = self._shared.n_clients, self._shared.dim, Z.dtype
         self.sizes, self.weights, self.l2 = self._shared.sizes, self._shared.weights, 0.0
 
-    def of_runs(self, sets: Sequence[int]) -> ShiftedLinearModel:
+    def of_runs(self, sets: Sequence[int] | NDArray) -> ShiftedLinearModel:
         """Return the problem of runs of the sets given, which share the features."""
-        return ShiftedLinearModel(self.Z, self.shifts, self.y, self.loss_function, sets)
+        problem = copy.copy(self)
+        problem.__dict__.pop("_targets", None)
+        problem.sets = np.asarray(sets, dtype=np.int64)
+        return problem
 
     def repeated(self, times: int) -> ShiftedLinearModel:
         """Return the problem of each run `times` in turn."""
-        return self.of_runs(np.repeat(self.sets, times).tolist())
+        return self.of_runs(np.repeat(self.sets, times))
 
     @cached_property
     def _targets(self) -> NDArray:

@@ -103,12 +103,12 @@ class _Trial:
 
         Such a run is on its way to diverge, or has found a step on which it only oscillates.
         """
-        ends = self._trials.scores(self._runs(multiples), np.zeros(len(multiples), int))
+        ends, _ = self._trials.scores(self._runs(multiples), np.zeros(len(multiples), int))
         return np.where(ends < self._start, ends, np.inf)
 
     def stable(self, multiples: NDArray) -> NDArray:
         """Mask of the runs that end as their twins do."""
-        return self._trials.stable(self._runs(multiples), len(multiples))
+        return self._trials.stable(self._runs(multiples), np.zeros(len(multiples), int))
 
     def _runs(self, multiples: NDArray) -> Callable[[NDArray, NDArray], Any]:
         return lambda runs, factors: self._make(multiples[runs] * factors)
@@ -157,9 +157,7 @@ def _both(
 ) -> tuple[Regression, Regression]:
     """The problem in doubles, for gaps, and in the method's precision, for its runs."""
     exact = problem(settings, replicates, table, partition)
-    if width(method) is np.float64:
-        return exact, exact
-    return exact, problem(settings, replicates, table, partition, np.float32)
+    return exact, exact if width(method) is np.float64 else exact.in_floats()
 
 
 def _objective(exact: Regression, _: Any, observed: dict[str, NDArray]) -> NDArray:

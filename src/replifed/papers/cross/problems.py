@@ -42,6 +42,14 @@ class Regression(DenseLinearModel):
     l1 = 0.0  # weight of the 1-norm
     support: NDArray | None = None  # planted, boolean (S, D)
 
+    def in_floats(self) -> Regression:
+        """The same in floats of 32 bits; mu and L, which take as long as a run, are those of the doubles."""
+        X, y = self.X.astype(np.float32), self.y
+        y = y.astype(np.float32) if y.dtype.kind == "f" else y  # classes are numbers of columns
+        floats = Regression(X, y, self.loss_function, sizes=self.sizes, weights=self.weights, l2=self.l2)
+        floats.l1, floats.support, floats._of_all = self.l1, self.support, self.common_mu_L()
+        return floats
+
     def loss(self, x: NDArray) -> NDArray:
         smooth = super().loss(x)
         return smooth + self.l1 * np.abs(x).sum(axis=-1) if self.l1 else smooth
@@ -70,9 +78,7 @@ class Regression(DenseLinearModel):
         return self.common_mu_L()[1][:, None]
 
 
-def problem(
-    settings: of.OneRidge, replicates: Sequence[int], table: Any, partition: Any, dtype: Any = np.float64
-) -> Regression:
+def problem(settings: of.OneRidge, replicates: Sequence[int], table: Any, partition: Any) -> Regression:
     """The problem of some repetitions, each with other data; F has the plain mean of the losses f_i.
 
     The partition splits a table's samples, of which a client has `samples` at most, drawn; clients with fewer
@@ -86,11 +92,11 @@ def problem(
     else:
         clients = [client_samples(settings, replicate, table, partition) for replicate in replicates]
         ridge, name = settings.ridge, _loss(settings)
-    X, y, sizes = stacked(clients, dtype)
+    X, y, sizes = stacked(clients)
     # Classes are those of the whole table: a client may lack some.
     loss = loss_named(name, int(table.y.max()) + 1 if name == "softmax" else 1)
     weights = np.full(sizes.shape, 1.0 / sizes.shape[1])
-    y = y.astype(int if name == "softmax" else dtype)  # classes are numbers of columns
+    y = y.astype(int if name == "softmax" else float)  # classes are numbers of columns
     regression = Regression(X, y, loss, sizes=sizes, weights=weights, l2=ridge)
     regression.l1 = settings.l1 if settings.problem == "composite" else 0.0
     regression.support = support

@@ -331,9 +331,11 @@ def _video(
 ) -> Iterator[Mapping[str, Any] | pd.DataFrame]:
     """Recover a frame; rows with `part` "pixels" hold the picture of the first repetition."""
     frames = problems.clip_of(settings, table)
+    progress("learning the dictionary", 0, len(settings.replicates))
+    atoms = problems.dictionary(settings, frames)  # the same for all repetitions
     for number, replicate in enumerate(settings.replicates):
         progress(f"seed {replicate}", number, len(settings.replicates))
-        frame = problems.video(settings, frames, replicate)
+        frame = problems.video(settings, frames, atoms, replicate)
         tau = min(settings.sparsity, frame.problem.dim)
         plan = Planned(
             algorithm=method_class(method)(

@@ -108,33 +108,31 @@ def clip_of(settings: of.Video | of.DrawnVideo, table: Any) -> NDArray:
     )[0]
 
 
-def video(settings: of.Clip, frames: NDArray, replicate: int) -> Frame:
-    """Figure 2: learn a dictionary from the frames before the target, measure the target at each client.
-
-    Takes bytes (frames, pixels). `replicate` names the measurements; the dictionary is the same for all.
-    """
+def dictionary(settings: of.Clip, frames: NDArray) -> NDArray:
+    """Atoms (pixels, d) learned by K-SVD from the frames, bytes (frames, pixels), before the target."""
     target = min(settings.target, len(frames)) - 1
     training = frames[: min(settings.training, target)].T / 255.0
-    image = frames[target] / 255.0
     d = min(settings.atoms, training.shape[1])
-    learned = ksvd(
-        training,
-        d,
-        min(settings.atom_sparsity, d),
-        settings.iterations,
-        generator(settings.seed, 0, None, "data/ksvd"),
-    )
+    rng = generator(settings.seed, 0, None, "data/ksvd")
+    return ksvd(training, d, min(settings.atom_sparsity, d), settings.iterations, rng).atoms
+
+
+def video(settings: of.Clip, frames: NDArray, atoms: NDArray, replicate: int) -> Frame:
+    """Figure 2: measure the target, in a dictionary of `atoms` (pixels, d), at each client.
+
+    Takes bytes (frames, pixels). `replicate` names the measurements.
+    """
+    image = frames[min(settings.target, len(frames)) - 1] / 255.0
     # Lengths and inner products of combinations of atoms are those in R^d: nothing else needs the pixels.
-    _, small = dictionaries.small_space(learned.atoms)
+    _, small = dictionaries.small_space(atoms)
     projection = MatchingPursuit(small.T @ small)
-    N, m = settings.clients, settings.samples
+    N, m, d = settings.clients, settings.samples, atoms.shape[1]
     rng = generator(settings.seed, replicate, None, "data/video")
     X, y = np.empty((1, N, m, d)), np.empty((1, N, m))
     for i, A in enumerate(heterogeneous(rng, N, m, len(image), settings.alpha, settings.decay)):
-        X[0, i], y[0, i] = A @ learned.atoms, A @ image
-    tau = min(settings.sparsity, d)
-    best = projection.pursue((image @ learned.atoms)[None], tau)[0]
-    return Frame(DenseLinearModel(X, y, LeastSquares()), projection, learned.atoms, image, best)
+        X[0, i], y[0, i] = A @ atoms, A @ image
+    best = projection.pursue((image @ atoms)[None], min(settings.sparsity, d))[0]
+    return Frame(DenseLinearModel(X, y, LeastSquares()), projection, atoms, image, best)
 
 
 class Digits(NamedTuple):

@@ -24,7 +24,7 @@ from replifed.algorithms.registry import method_class
 from replifed.engine.plans import Planned, execute
 from replifed.engine.search import Grid, Search
 from replifed.engine.simulate import nonzeros, objective
-from replifed.engine.trials import Check, Spent, Trials, best_printed, tune_step
+from replifed.engine.trials import Check, Spent, Trials, best_printed, tune_steps
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.classes import digits, images, local_share, server_share
 from replifed.papers.fedht.simulations import biased, planted, simulation, simulations
@@ -116,49 +116,73 @@ def tune(
     tuning, levels = settings.tuning, plotted_levels(method, settings)
     found: dict[str, Any] = {}
     spent = Spent()  # of all levels
-    for done, level in enumerate(levels):
-        progress(f"searching the step {level}".strip(), done, len(levels))
+    for together in _together(method, settings):
+        progress(f"searching the step {' '.join(together)}".strip(), len(found), len(levels))
         trials = Trials(
             tuning.replicates,
-            partial(problem, settings, level, table=table, partition=partition),
+            partial(_data, settings, together, table=table, partition=partition),
             settings.seed,
             tuning.rounds,
             tuning.tail,
             spent=spent,
             # Splits of real data differ less than draws do.
             check=Check(data_sets=1) if settings.problem == "dataset" else Check(),
+            of_searches=(lambda data, levels: data.of_runs(levels)) if len(together) > 1 else None,
         )
-        found[level] = _tune_level(method, settings, trials, printed=level in (levels[0], levels[-1]))
-        if level:
-            # Every client's local gradient steps tolerate it; to one significant digit.
-            smoothness = max(float(data.smoothness().max()) for _, data in trials.problems)
-            common = float(f"{tuning.common_fraction / smoothness:.0e}")
-            found[level] |= {"smoothness": smoothness, "common_step": common}
-        del trials  # its problems may be large, and are freed before the next level's are made
+        found |= _tune_levels(method, settings, together, trials)
+        del trials  # its problems may be large, and are freed before the next levels' are made
     return {"method": method, "levels": found, **spent.of_trials()}
 
 
-def _tune_level(method: str, settings: Compared, trials: Trials, *, printed: bool) -> dict[str, Any]:
-    """Search the step for every K on the data of one level, that of the `printed` grid too; choose K."""
-    grid = Grid.of_steps(settings.tuning.steps, settings.tuning.refine)
-    make = partial(algorithm, method, settings, batch=settings.batch)
-    searches = {K: tune_step(partial(make, K), trials, grid) for K in sweep(method, settings)}
-    by_k = {str(K): one.record() for K, one in searches.items()}
-    for K, one in searches.items() if printed else ():
-        by_k[str(K)] |= _printed(one, settings.tuning.steps, partial(make, K), trials)
-    _, _, best = min((one.chaotic, one.score, K) for K, one in searches.items())
-    return {"local_steps": best, "by_local_steps": by_k}
+def _tune_levels(method: str, settings: Compared, levels: list[str], trials: Trials) -> dict[str, Any]:
+    """Search the step for every K on the data of some levels, side by side; choose K."""
+    tuning, every = settings.tuning, plotted_levels(method, settings)
+
+    def make(K: int, _: NDArray, steps: NDArray) -> Any:
+        return algorithm(method, settings, K, steps, settings.batch)
+
+    grid = Grid.of_steps(tuning.steps, tuning.refine)
+    searches = {K: tune_steps(partial(make, K), levels, trials, grid) for K in sweep(method, settings)}
+    found: dict[str, Any] = {}
+    for number, level in enumerate(levels):
+        own = {K: of_levels[number] for K, of_levels in searches.items()}
+        by_k = {str(K): one.record() for K, one in own.items()}
+        if level in (every[0], every[-1]):
+            for K, one in _printed(own, tuning.steps, make, trials, number).items():
+                by_k[str(K)] |= {
+                    "printed_step": one.step,
+                    "printed_score": one.score,
+                    "printed_chaotic": one.chaotic,
+                }
+        _, _, best = min((one.chaotic, one.score, K) for K, one in own.items())
+        found[level] = {"local_steps": best, "by_local_steps": by_k}
+    if levels != [""]:
+        # Every client's local gradient steps tolerate it; to one significant digit.
+        smoothness = np.max([data.smoothness().max(axis=1) for _, data in trials.problems], axis=0)
+        for level, largest in zip(levels, smoothness.tolist(), strict=True):
+            common = float(f"{tuning.common_fraction / largest:.0e}")
+            found[level] |= {"smoothness": largest, "common_step": common}
+    return found
 
 
 def _printed(
-    own: Search, steps: Sequence[float], make: Callable[[NDArray], Any], trials: Trials
-) -> dict[str, Any]:
-    """The best step of the printed grid, among what the search has found; nothing if all diverged."""
-    known = dict(zip(own.steps, own.scores, strict=True))
-    if not np.isfinite([known[step] for step in steps]).any():
-        return {}
-    best = best_printed(own, steps, make, trials)
-    return {"printed_step": best.step, "printed_score": best.score, "printed_chaotic": best.chaotic}
+    own: dict[int, Search], steps: Sequence[float], make: Callable[..., Any], trials: Trials, number: int
+) -> dict[int, Search]:
+    """The best steps of the printed grid, by K, among what the searches have found.
+
+    One K is drawn, that with the lowest score; so those whose scores are all above that of a stable step are
+    left out.
+    """
+    lowest = {}
+    for K, one in own.items():
+        scores = dict(zip(one.steps, one.scores, strict=True))
+        lowest[K] = min(scores[step] for step in steps)
+    found: dict[int, Search] = {}
+    for K in sorted(lowest, key=lambda K: (lowest[K], K)):
+        if np.isinf(lowest[K]) or any(not one.chaotic and one.score < lowest[K] for one in found.values()):
+            break
+        found[K] = best_printed(own[K], steps, partial(make, K, None), trials, number)
+    return found
 
 
 # --- Curves of the figures ------------------------------------------------------------------------
@@ -228,11 +252,10 @@ def run(
 
 def _compared(method: str, settings: Compared, tuned: dict, table: Any, partition: Any) -> Iterator[Planned]:
     """Curves of equal K and batch size are runs side by side."""
-    levels, listed = plotted_levels(method, settings), list(curves(method, settings, tuned))
+    listed = list(curves(method, settings, tuned))
     replicates = dict.fromkeys([*settings.replicates, *settings.full_batch_replicates])
     twinned = replicates if settings.twin_replicates is None else settings.twin_replicates
-    grouped = [levels] if _side_by_side(method, settings) else [[level] for level in levels]
-    for replicate, together in product(replicates, grouped):
+    for replicate, together in product(replicates, _together(method, settings)):
         groups: dict[tuple, list[Curve]] = {}
         for curve in listed:
             full = curve.batch is None
@@ -268,18 +291,23 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
         del data  # it may be large: it goes before the next one comes
 
 
-def _side_by_side(method: str, settings: Compared) -> bool:
-    """True if the levels of an experiment run side by side, and share one pass over the features.
+def _together(method: str, settings: Compared) -> list[list[str]]:
+    """The levels of an experiment, in groups that run side by side and share one pass over the features.
 
     They do not where the clients' Gram matrices, which differ by level, make local steps cheaper still: for
     methods without a threshold between local steps, where samples are few.
     """
-    return settings.problem == "simulation" and (
+    levels = plotted_levels(method, settings)
+    if settings.problem == "simulation" and (
         method == "fediterht" or not in_span(settings.samples, settings.features)
-    )
+    ):
+        return [levels]
+    return [[level] for level in levels]
 
 
-def _data(settings: Compared, levels: list[str], replicate: int, table: Any, partition: Any) -> Any:
+def _data(
+    settings: Compared, levels: list[str], replicate: int, table: Any = None, partition: Any = None
+) -> Any:
     """The problem of one level, or of several, whose runs `of_runs` then picks."""
     if settings.problem == "dataset" or len(levels) == 1:
         return problem(settings, levels[0], replicate, table, partition)

@@ -24,7 +24,7 @@ PRINTED_STEPS = (0.001, 10.0)
 def _tuning(inputs: Inputs) -> pd.DataFrame:
     """Every point of every search; the score of a step that diverged is infinite.
 
-    The score of a step that was abandoned, since the objective rose, is its last objective (`tune.Search`).
+    The score of a step that was dropped follows from its last objective (`trials.Trials.scores`).
     """
     frames = []
     for experiment, method in inputs.searches():
@@ -117,8 +117,9 @@ SEARCHES = Grid(
     title="Step-size searches (not in the paper)",
     caption="Objective at the end of a short run against the step size, for each method and K; stars mark "
     "the best steps, crosses steps that diverged, rings steps that are not stable (moved by their last bits "
-    "their runs go elsewhere), the grey band the grid printed in the paper. Above stands what a method's "
-    "search cost, over all levels and K. The PDF has a page for each data set and level.",
+    "their runs go elsewhere), the grey band the grid printed in the paper. Steps that are behind after a "
+    "third of the rounds are dropped, and stand where they had come to. Above stands what a method's search "
+    "cost, over all levels and K. The PDF has a page for each data set and level.",
     source=_tuning,
     shown=_marked,
     pages=[BY_EXPERIMENT, BY_LEVEL],
