@@ -47,7 +47,7 @@ CONTENTS = """
 ```
 """
 PARTS = {
-    "Use": ["docs/library", "docs/own-paper", "config/README", "docs/columns", "docs/api"],
+    "Use": ["docs/library", "docs/growth", "docs/own-paper", "config/README", "docs/columns", "docs/api"],
     "Papers": [f"docs/papers/{file.stem}" for file in sorted((ROOT / "docs/papers").glob("*.md"))],
     "Trust": ["docs/artifact", "docs/pictures", "tests/golden/README", "data/README", "benchmarks/README"],
     "Change": ["CONTRIBUTING", "CHANGELOG"],

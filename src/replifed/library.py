@@ -15,7 +15,7 @@ from replifed.claims.pairs import used_until
 from replifed.engine.simulate import History, simulate
 from replifed.errors import ReplifedError
 from replifed.figures.lines import SEQUENCE
-from replifed.network.participation import FixedSize
+from replifed.network.participation import MANY, FixedSize
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 
@@ -26,6 +26,8 @@ _USED = {
     "gradients": ("sample_gradients", "sample gradients"),
 }
 _EXACT = 1e-15  # a smaller gap is rounding
+# Fewest records of a run whose objective costs more than its rounds.
+_FEWEST = 20
 
 
 def method(source: str, **settings: Any) -> Any:
@@ -34,7 +36,14 @@ def method(source: str, **settings: Any) -> Any:
 
 
 def run(
-    algorithm: Any, problem: Any, rounds: int, seeds: int = 1, *, cohort: int | None = None, **options: Any
+    algorithm: Any,
+    problem: Any,
+    rounds: int,
+    seeds: int = 1,
+    *,
+    cohort: int | None = None,
+    record_every: int | None = None,
+    **options: Any,
 ) -> pd.DataFrame:
     """Run a method on a problem.
 
@@ -49,8 +58,12 @@ def run(
         Repetitions, which run side by side; what the method draws differs.
     cohort : int, optional
         Clients that take part in a round, drawn anew each time; all by default.
+    record_every : int, optional
+        Rounds from one record to the next; the history has no others. 1 by default; with a cohort of more
+        than 1,000 clients N / cohort, so that objectives of all clients cost about as much as the rounds, or
+        fewer if there were less than 20 records.
     **options
-        Of `simulate`, such as record_every.
+        Of `simulate`.
 
     Returns
     -------
@@ -60,7 +73,12 @@ def run(
     """
     streams = Streams(0, tuple(range(1, seeds + 1)))
     chosen = None if cohort is None else FixedSize(cohort)
-    history: History = simulate(algorithm, problem, streams, rounds, cohort=chosen, **options)
+    if record_every is None:
+        N = problem.n_clients
+        record_every = 1 if cohort is None or N <= MANY else max(min(N // cohort, rounds // _FEWEST), 1)
+    history: History = simulate(
+        algorithm, problem, streams, rounds, cohort=chosen, record_every=record_every, **options
+    )
     frame = history.frame(seed=streams.replicates)
     return frame.assign(bits=frame["bits_up"] + frame["bits_down"])
 

@@ -358,6 +358,14 @@ class MovesItsState(Sound):
         return state, cost
 
 
+class ReadsWhatItWrote(Sound):
+    def round(self, state, problem, ctx):
+        after, cost = super().round(state, problem, ctx)
+        if ctx.owned:
+            state.x[:] = after.x
+        return ServerModel(after.x + 0.5 * (after.x - state.x)), cost
+
+
 class FlipsLabels(Sound):
     def round(self, state, problem, ctx):
         problem.y[..., 0] *= -1
@@ -490,6 +498,7 @@ BROKEN: dict[Callable[..., None], list[tuple[type, str]]] = {
         (FlipsLabels, "second call|y changed"),
         (CountsItsRounds, "a second call gives another state"),
     ],
+    checks.check_ownership: [(ReadsWhatItWrote, "still reads")],
     checks.check_resume: [(CountsItsRounds, "resumed after round 1")],
     checks.check_randomness: [(DrawsUndeclared, "it depends on the seed")],
     checks.check_relabelling: [(PrefersTheFirst, "another order")],
@@ -526,6 +535,14 @@ def test_a_broken_method_is_noticed(check, broken, says):
     case = Case(broken or sound, "dense", partial=check is checks.check_cohort_costs)
     with pytest.raises((AssertionError, ValueError), match=says) if broken else nullcontext():
         check(case, *more)
+
+
+def test_before_a_run_a_method_is_refused_that_reads_what_it_wrote(monkeypatch):
+    monkeypatch.setattr(contract, "class_of", lambda source: ReadsWhatItWrote)
+    said = contract.first_fault("mine.py:ReadsWhatItWrote")
+    assert "ReadsWhatItWrote.round breaks the contract: it writes to a state that it still reads" in said
+    monkeypatch.setattr(contract, "class_of", lambda source: Sound)
+    assert contract.first_fault("mine.py:Sound") == ""
 
 
 def test_every_part_is_examined_of_a_method_of_ones_own():

@@ -1,29 +1,72 @@
-"""The table of time and memory, from benchmark files as Snakemake writes them."""
+"""What jobs record of themselves, and the table of it with the clock of Snakemake's benchmark files."""
+
+import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from replifed.cli.listing import costs
 from replifed.errors import DataError
+from replifed.store import usage
+from replifed.workflow.costs import read, record
 
 HEAD = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
+ENDED = 1_700_000_000.0
 
 
-def test_jobs_are_listed_dearest_first_and_summed(tmp_path):
-    for name, line in {
-        "fedht/a/fedavg": "77.04\t0:01:17\t839.32\t2184.78\t782.97\t809.63\t0.17\t0.02\t96.00\t74.4",
-        "fedht/fig1": "0.2\t0:00:00\tNA\tNA\tNA\tNA\tNA\tNA\tNA\tNA",
-        "fedht/fig2": "3.0\t0:00:03\t200.00\t2184.78\t782.97\t809.63\t0.17\t0.02\t96.00\t2.6",
-        "report": "1.0\t0:00:01\t90.00\t2184.78\t782.97\t809.63\t0.17\t0.02\t96.00\t0.6",
-    }.items():
+@pytest.fixture
+def folder(tmp_path):
+    """Three jobs with records, one of them grouped; one without; one whose record is of an earlier run."""
+    for name, clock, cpu, parts in (
+        ("fedht/a/fedavg", 77.0, 74.44, {}),
+        ("fedht/a_and_1_more/sgd", 61.0, 60.0, {"a/sgd": 12.0, "b/sgd": 47.0}),
+        ("fedht/fig1", 0.2, None, {}),
+        ("fedht/fig2", 3.0, 2.6, {}),
+        ("report", 1.0, 0.6, {}),
+    ):
         file = tmp_path / f"{name}.tsv"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(HEAD + line + "\n")
-    text = costs(tmp_path)
-    assert [line.split()[0] for line in text.splitlines()[1:4]] == ["fedht/a/fedavg", "fedht/fig2", "report"]
-    assert "closing: 1 jobs, 0.0 CPU minutes, largest 90 MiB" in text
-    assert "fedht: 3 jobs, 1.3 CPU minutes, largest 839 MiB" in text
-    assert "up to 30 s of a job are missing" in text
-    assert text.splitlines()[-1] == "all: 4 jobs, 1.3 CPU minutes"
+        file.write_text(f"{HEAD}{clock}\t0:00:00\tNA\tNA\tNA\tNA\tNA\tNA\tNA\tNA\n")
+        os.utime(file, (ENDED, ENDED))
+        if cpu is not None:
+            own = tmp_path / f"{name}{usage.SUFFIX}"
+            own.write_text(json.dumps({"cpu": cpu, "memory": 90.0, "parts": parts}))
+            ended = ENDED - (3600 if name == "fedht/fig2" else 1)
+            os.utime(own, (ended, ended))
+    return tmp_path
+
+
+def test_jobs_are_listed_dearest_first_and_summed_without_those_that_are_not_known(folder):
+    lines = costs(folder).splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["fedht/a/fedavg", "fedht/a_and_1_more/sgd", "report"]
+    assert lines[4].split() == ["fedht/fig1", "-", "0.2", "-"]
+    assert lines[7].startswith("dearest: fedht/a/fedavg 74 s, fedht/b/sgd 47 s, fedht/a/sgd 12 s")
+    assert "closing: 1 job, 0.0 CPU minutes, at most 90 MiB" in lines
+    assert "fedht: 4 jobs, 2.2 CPU minutes, at most 90 MiB; 2 left no record" in lines
+    assert lines[-1] == "all: 5 jobs, 2.3 CPU minutes, at most 90 MiB; 2 left no record"
+
+
+def test_the_table_of_costs_has_known_cpu_and_is_read_without(folder, tmp_path):
+    file = tmp_path / "costs.csv"
+    file.write_text("scale,job,seconds\nsmall,report,3.0\n")
+    assert record("paper", folder, file) == 5
+    assert "paper,fedht/a/fedavg,77.0,74.4" in file.read_text()
+    assert "paper,fedht/fig2,3.0,\n" in file.read_text()
+    assert read("small", file) == {"report": 3.0}
+
+
+def test_a_job_records_its_own_processor_time_and_memory(tmp_path):
+    work = "sum(i * i for i in range(4_000_000)); bytearray(100 * 2**20)"
+    code = f"from replifed.store import usage\nwith usage.part('a'): {work}\n{work}; usage.record()"
+    logs, benchmarks = tmp_path / "logs", tmp_path / "benchmarks"
+    variables = {usage.LOG: f"{logs}/p/e.tuned.log", usage.FOLDERS: f"{logs}{os.pathsep}{benchmarks}"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | variables)
+    own = json.loads((benchmarks / f"p/e.tuned{usage.SUFFIX}").read_text())
+    assert own["memory"] >= 100
+    assert 0 < own["parts"]["a"] < own["cpu"] < 60
+    assert own["parts"]["a"] == pytest.approx(own["cpu"] / 2, rel=0.4)
 
 
 def test_no_benchmarks_is_one_line(tmp_path):

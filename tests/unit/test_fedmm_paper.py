@@ -302,6 +302,10 @@ def test_skewed_seeds_are_no_order_of_their_means():
     assert judge(order, replace((even - skewed + 0.06).measured(), of_mean=False)).p_value < 0.01
 
 
+DRAWN = [*range(20), *range(20, 101, 10)]
+METHODS_OF_FIG1 = ("fedmm", "parameter_aggregation")
+
+
 def history_by_hand(rounds, update):
     lines = [(seed, t, 1.0, update(seed, t)) for seed in range(6) for t in rounds]
     return pd.DataFrame(lines, columns=["replicate", "round", "objective", "surrogate_update"])
@@ -316,10 +320,39 @@ def test_the_transient_counts_and_a_coarse_record_is_refused():
     whole = measures.columns(history_by_hand(range(101), update), "surrogate_update")
     assert whole.rounds[0] == 1
     assert measures.decay(whole).mean > 3
-    rest = Curves(whole.rounds[9::10], whole.seeds, whole.values[:, 9::10])
-    assert measures.decay(rest).mean < 1.2  # what a record every ten rounds is left with
-    with pytest.raises(NotMeasurableError, match="not every round"):
+    # What the first rounds hold is not lost where later ones are recorded seldom, or not at all.
+    lines = history_by_hand(range(101), update)
+    seldom = lines.assign(surrogate_update=lines["surrogate_update"].where(lines["round"].isin(DRAWN)))
+    thin = measures.columns(seldom, "surrogate_update")
+    assert list(thin.rounds) == DRAWN[1:]
+    assert measures.decay(thin).mean == pytest.approx(measures.decay(whole).mean, rel=1e-3)
+    late = (measures.late_decay(one).mean for one in (thin, whole))
+    assert next(late) == pytest.approx(next(late), rel=0.05)
+    with pytest.raises(NotMeasurableError, match="not every one of the first rounds"):
         measures.columns(history_by_hand(range(0, 101, 10), update), "surrogate_update")
+
+
+def test_a_mean_over_rounds_takes_a_record_for_those_before_it():
+    curve = Curves(np.array([1, 2, 3, 4, 10, 20]), np.arange(1), np.array([[8.0, 6, 4, 2, 1, np.inf]]))
+    assert measures.over(curve, 0.0, 0.5).values == pytest.approx([(8 + 6 + 4 + 2 + 6 * 1) / 10])
+    assert measures.over(curve, 0.15, 0.4).values == pytest.approx([(2 + 4 * 1) / 5])
+    assert np.isinf(measures.level(curve).values)
+
+
+def test_what_codes_all_samples_is_recorded_when_it_is_drawn(section):
+    settings = config.typed("fedmm", section["experiments"]["synthetic_heterogeneous"])
+    settings = settings.with_(rounds=33, record_every=1, replicates=[1], tuning=None, betas=[1.0])
+    every, seldom = (
+        {m: experiments.run(m, settings.with_(objective_every=n), None, None, None) for m in METHODS_OF_FIG1}
+        for n in (1, 10)
+    )
+    drawn = [*DRAWN[:22], 33]
+    for method, frame in seldom.items():
+        costly = {"objective"} | ({"surrogate_update"} if method == "parameter_aggregation" else set())
+        for name in ("objective", "surrogate_update", "parameter_update"):
+            there = frame[name].notna()
+            assert list(frame["round"][there]) == (drawn if name in costly else list(range(34)))
+            np.testing.assert_allclose(frame[name][there], every[method][name][there], rtol=1e-9)
 
 
 def test_a_rise_is_that_of_the_mean_from_its_lowest_before():
@@ -379,6 +412,11 @@ def test_unrest_is_gained_late_and_a_steep_start_is_none():
     assert (measures.roughness_gain(by_hand(*steep)).values > 0.3).all()
     assert (measures.roughness_gain(by_hand(*steep[:, ::-1])).values < -0.3).all()
     assert np.abs(measures.roughness_gain(by_hand(np.exp(-t / 5.0))).values).max() < 1e-12
+    # Of rounds as far apart as the last ones: the first rounds, recorded one by one, are no unrest.
+    kept = np.unique([*range(7), *range(0, 90, 3)])
+    thin = Curves(kept, np.arange(4), steep[:, kept])
+    even = by_hand(*steep[:, ::3])
+    assert measures.roughness_gain(thin).values == pytest.approx(measures.roughness_gain(even).values)
 
 
 def test_equal_work_is_equal_or_refused():

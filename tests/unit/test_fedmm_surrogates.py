@@ -17,7 +17,7 @@ from replifed.operators.lasso import lasso
 from replifed.operators.quantise import block_quantise, message_bits
 from replifed.papers.fedmm.theory import EXAMPLES, Example
 from replifed.problems.surrogates.base import Family, FederatedSurrogate, Surrogate
-from replifed.problems.surrogates.families import Location, Poisson, Rate
+from replifed.problems.surrogates.families import DictionaryLearning, Location, Poisson, Rate
 
 RNG = np.random.default_rng(5)
 
@@ -302,3 +302,26 @@ def test_problem_has_the_capability_and_clients_of_one_data_set_share_it():
         np.testing.assert_allclose(copied.oracle(theta, *picked), fresh.oracle(theta, *picked), atol=1e-12)
     direct = fam.sbar(Z[1, 0, batch[1, 1]], theta[1])
     np.testing.assert_allclose(copied.oracle(theta, chosen, batch)[1, 1], direct, atol=1e-12)
+
+
+@pytest.mark.parametrize("batch", [None, np.array([[[0, 4, 4], [1, 2, 0]]])])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_cohort_is_coded_from_its_last_codes_to_the_same_answer(batch, shared):
+    """Each code is kept in its own place: where a whole evaluation has it, and no other moves."""
+    rng, family = np.random.default_rng(3), DictionaryLearning(features=4, atoms=3, lam=0.2, eta=0.1)
+    Z, theta = rng.normal(size=(1 if shared else 2, 5, 6, 4)), rng.normal(size=(2, 12))
+    chosen = np.array([[3, 1]])
+    another = replace(family)
+    watched, fresh = (FederatedSurrogate(one, Z, theta[:1]) for one in (family, another))
+    watched.loss(theta)
+    codes = family._last["codes"].copy()
+    answer = watched.oracle(theta + 0.01, chosen, batch)
+    np.testing.assert_allclose(answer, fresh.oracle(theta + 0.01, chosen, batch), rtol=1e-9)
+    moved = (family._last["codes"] != codes).any(axis=-1)
+    asked = np.zeros((5, 6), bool)
+    for client, samples in zip(chosen[0], [range(6)] * 2 if batch is None else batch[0], strict=True):
+        asked[client, list(samples)] = True
+    assert moved.any() and not moved[:, ~asked].any()
+    fresh.loss(theta + 0.01)
+    kept, whole = (one._last["codes"][:, asked] for one in (family, another))
+    np.testing.assert_allclose(kept, whole, rtol=1e-9, atol=1e-12)

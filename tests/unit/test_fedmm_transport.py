@@ -75,7 +75,7 @@ def test_derivatives_are_those_of_finite_differences():
     for k, e in enumerate(np.eye(3)):
         slope = (NET.value(flat, x + eps * e) - NET.value(flat, x - eps * e)) / (2 * eps)
         np.testing.assert_allclose(NET.push(flat, x)[..., k], slope, atol=1e-7)
-    by_parameter, by_point = NET.derivative(flat, x, c=c, v=v, at_points=True)
+    by_parameter, by_point = NET.at(flat, x).derivative(c=c, v=v, at_points=True)
     for j in range(0, NET.parameters, 3):
         e = eps * (np.arange(NET.parameters) == j)
         slope = (total(flat + e, x) - total(flat - e, x)) / (2 * eps)
@@ -86,7 +86,7 @@ def test_derivatives_are_those_of_finite_differences():
             e[:, :, b, k] = eps
             slope = (total(flat, x + e) - total(flat, x - e)) / (2 * eps)
             np.testing.assert_allclose(by_point[:, :, b, k], slope, atol=1e-6)
-    apart = NET.derivative(flat, x, c=c)[0] + NET.derivative(flat, x, v=v)[0]
+    apart = NET.derivative(flat, x, c=c) + NET.derivative(flat, x, v=v)
     np.testing.assert_allclose(apart, by_parameter, atol=1e-10)
 
 
@@ -227,9 +227,8 @@ def test_a_round_is_algorithm_3_line_by_line(small):
         V_i, total = state.V_i[r].astype(float), 0.0
         z = net.push(theta, small._targets[public[r, 0]].astype(float))
         for i, x in batches[r]:
-            g = (
-                net.derivative(omega, x, c=np.full(20, 1 / 20))[0]
-                - net.derivative(omega, z, c=np.full(16, 1 / 16))[0]
+            g = net.derivative(omega, x, c=np.full(20, 1 / 20)) - net.derivative(
+                omega, z, c=np.full(16, 1 / 16)
             )
             delta = -0.02 * g - V_i[i]
             V_i[i] += 0.4 * delta
@@ -253,9 +252,9 @@ def test_a_round_of_fedadam_is_adam_on_the_mean_gradients(small):
         y = small._targets[public[r]].astype(float)
         z, up = net.push(theta, y), 0.0
         for _, x in batches[r]:
-            up = up + 0.5 * net.derivative(omega, x, c=np.full(20, 1 / 20))[0]
-        up = up - net.derivative(omega, z, c=np.full(16, 1 / 16))[0]
-        down = net.derivative(theta, y, v=(net.push(omega, z) - y) / 16)[0]
+            up = up + 0.5 * net.derivative(omega, x, c=np.full(20, 1 / 20))
+        up = up - net.derivative(omega, z, c=np.full(16, 1 / 16))
+        down = net.derivative(theta, y, v=(net.push(omega, z) - y) / 16)
         g = np.concatenate([up, down])
         mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
         np.testing.assert_allclose(found.mean[r], mean, atol=1e-6)

@@ -389,14 +389,13 @@ def test_one_client_alone_descends(name):
 @pytest.mark.parametrize("cohort", [None, FixedSize(2)])
 def test_composite_problems_are_solved(penalty, cohort):
     data = problem()
-    state = simulate(
-        FedPLT(rho=0.3, solver=Gradient(steps=4), penalty=penalty), data, Streams(1, (1,)), 400, cohort=cohort
-    ).state
+    method = FedPLT(rho=0.3, solver=Gradient(steps=4), penalty=penalty)
+    state = simulate(method, data, Streams(1, (1,)), 400, cohort=cohort).state
     # Proximal gradient on the sum of the losses, from elsewhere.
     x, step = np.ones((1, D)), 1 / data.smoothness().sum()
     for _ in range(800):
         x = penalty.prox(x - step * N * data.gradient(x), step)
-    np.testing.assert_allclose(state.y, x, atol=1e-10)
+    np.testing.assert_allclose(method.observe(state)["server"], x, atol=1e-10)
     if isinstance(penalty, L1):
         assert (x == 0).any()
 
@@ -603,7 +602,7 @@ def test_a_round_near_the_minimiser_is_its_matrix(steps):
     algorithm = FedPLT(rho=rho, solver=Gradient(steps=steps) if steps else Exact())
     away = 1e-6 * np.random.default_rng(0).normal(size=(2, 1, N, D))
     state = algorithm.init(data, Streams(0, (0,)))._replace(x=x + away[0], z=z + away[1])
-    state = state._replace(y=state.z.mean(axis=1))
+    state = state._replace(mean=state.z.mean(axis=1))
     after = algorithm.round(state, data, Round(0, None, None, Streams(0, (0,))))[0]
     moved = np.concatenate([(after.x - x).ravel(), (after.z - z).ravel()])
     np.testing.assert_allclose(moved, matrix @ away.ravel(), atol=1e-10)
@@ -663,7 +662,7 @@ def test_fedplt_is_seen_with_what_the_coordinator_knows_after_a_round():
 def test_fedplt_starts_at_random_models_of_each_runs_deviation():
     sizes = SimpleNamespace(n_clients=40, dim=50, dtype=np.float32)
     start = FedPLT(rho=1.0, solver=Gradient(steps=1), start_deviation=np.array([0.0, 0.5, 2.0]))
-    x, z, y = start.init(sizes, Streams(0, (1, 1, 1)))
+    x, z, y, _ = start.init(sizes, Streams(0, (1, 1, 1)))
     assert x.dtype == np.float32 and not z.any() and not y.any() and start.stochastic
     assert not x[0].any() and np.std(x[1]) == pytest.approx(0.5, rel=0.05)
     np.testing.assert_allclose(x[2], 4 * x[1], rtol=1e-6)

@@ -149,7 +149,10 @@ class Copy:
 def copy_repository(
     folder: Path, stubs: dict[str, str] = STUBS, papers: tuple[str, ...] | None = ("fedht",)
 ) -> Copy:
-    """Copy the repository to `folder`, with the given papers in its configuration; None leaves all."""
+    """Copy the repository to `folder`, with the given papers in its configuration; None leaves all.
+
+    Each figure is a job, so that what an edit reruns is told figure by figure.
+    """
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
@@ -160,6 +163,8 @@ def copy_repository(
     if papers is not None:
         file = folder / "config/config.yaml"
         file.write_text(re.sub(r"(?m)^papers: .*$", f"papers: [{', '.join(papers)}]", file.read_text()))
+    for file in (folder / "config/papers").glob("*.yaml"):
+        file.write_text(re.sub(r"(?m)^  together: artefacts.*\n", "", file.read_text()))
     for name, text in stubs.items():
         with (folder / "src/replifed" / name).open("a") as file:
             file.write(text)

@@ -126,6 +126,16 @@ def test_the_paper_alone_and_data_are_targets(fresh):
     assert all(job.endswith((": fetch", ": parse and check")) for job in jobs - of_paper)
 
 
+def test_one_job_draws_all_figures_of_a_paper_whose_runs_are_jobs_of_their_own():
+    every = config.load(root=ROOT)
+    assert {every[paper]["together"] for paper in every["papers"]} == {"artefacts", True}
+    plan = plan_of(every)
+    drawn, alone = Grouping(plan, ["fedht"]), Grouping(plan, ["figures/fedht/fig1.pdf"])
+    assert [(job.paper, job.rule) for job in drawn.artefacts] == [("fedht", "artefacts_fedht")]
+    assert set(drawn.artefacts[0].outputs.values()) == set(plan.artefact_files("fedht"))
+    assert not drawn.runs and not alone.artefacts
+
+
 def test_one_small_job_runs_a_method_on_all_experiments_that_have_it():
     paper = config.load([ROOT / "config/small.yaml"], root=ROOT)
     names = groups(paper["fedmm"])["fedmm"]

@@ -31,7 +31,7 @@ for kind, suffixes in SUFFIXES.items():
         message:
             f"{{wildcards.paper}}: {verb} {{wildcards.artefact}}"
         shell:
-            "python -m replifed artefact {wildcards.paper} {wildcards.artefact}"
+            JOB + " artefact {wildcards.paper} {wildcards.artefact}"
             " --settings {params.settings:q} --scale {params.scale} {params.files} {params.written} > {log:q} 2>&1"
 
 
@@ -64,5 +64,6 @@ for job in grouping.artefacts:
         message:
             "{wildcards.paper}: make all figures and tables"
         shell:
-            "python -m replifed artefacts {wildcards.paper} --settings {params.settings:q} --scale {params.scale}"
+            JOB
+            + " artefacts {wildcards.paper} --settings {params.settings:q} --scale {params.scale}"
             " {params.inputs} --outputs {params.outputs} > {log:q} 2>&1; {params.note}"

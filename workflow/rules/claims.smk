@@ -18,7 +18,7 @@ rule measure_claims:
     message:
         "{wildcards.paper}: measure the claims"
     shell:
-        "python -m replifed claims measure {wildcards.paper} --settings {params.settings:q}"
+        JOB + " claims measure {wildcards.paper} --settings {params.settings:q}"
         " --scale {params.scale} {params.files} --out {output:q} > {log:q} 2>&1"
 
 
@@ -43,7 +43,7 @@ rule measure_claim:
     message:
         "{wildcards.paper}: measure {wildcards.claim}"
     shell:
-        "python -m replifed claims measure {wildcards.paper} --only {wildcards.claim:q}"
+        JOB + " claims measure {wildcards.paper} --only {wildcards.claim:q}"
         " --settings {params.settings:q} --scale {params.scale} {params.files}"
         " --out {output:q} > {log:q} 2>&1"
 
@@ -64,7 +64,7 @@ rule errata:
     message:
         "{wildcards.paper}: check the errata"
     shell:
-        "python -m replifed errata {wildcards.paper} --out {output:q} > {log:q} 2>&1"
+        JOB + " errata {wildcards.paper} --out {output:q} > {log:q} 2>&1"
 
 
 rule claims:
@@ -86,5 +86,5 @@ rule claims:
     message:
         "collect the claims of all papers"
     shell:
-        "python -m replifed claims collect {input.files:q} --out {output.claims:q}"
+        JOB + " claims collect {input.files:q} --out {output.claims:q}"
         " --statements {output.statements:q} --not-claimed {output.not_claimed:q} > {log:q} 2>&1"

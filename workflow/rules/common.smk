@@ -32,7 +32,7 @@ if (
         del sys.modules[name]
 
 from replifed import parts, settings
-from replifed.store import hashes
+from replifed.store import hashes, usage
 from replifed.algorithms.registry import METHODS, registered
 from replifed.data import fetch
 from replifed.data.catalogue import CATALOGUE as DATASETS
@@ -62,6 +62,10 @@ RESUME_LINE = (
     "again. If Snakemake says that the folder is locked although none runs, "
     "first `snakemake --unlock`."
 )
+
+
+# How every job that has a benchmark begins; it writes what it used beside that.
+JOB = f"{usage.LOG}={{log:q}} python -m replifed"
 
 
 # --- Configuration ---
@@ -218,6 +222,8 @@ def prepare_shell():
     if config["data"]["mirror"]:
         exports["REPLIFED_MIRROR"] = os.path.abspath(config["data"]["mirror"])
     exports[hashes.CONFIGFILES_VARIABLE] = configfile_flags()
+    folders = (f"logs/{config['scale']}", plan.in_results("benchmarks"))
+    exports[usage.FOLDERS] = os.pathsep.join(folders)
     exports |= registered()
     if parts.VARIABLE in os.environ:
         exports[parts.VARIABLE] = os.environ[parts.VARIABLE]

@@ -22,7 +22,7 @@ rule fetch:
     message:
         "{wildcards.dataset}: fetch"
     shell:
-        "python -m replifed data fetch {wildcards.dataset} --raw-dir {params.folder:q}"
+        JOB + " data fetch {wildcards.dataset} --raw-dir {params.folder:q}"
         " --policy {params.policy} {params.substitutes} 2>&1 | tee {log:q} >&2"
 
 
@@ -48,7 +48,8 @@ rule own_dataset:
     message:
         "{wildcards.dataset}: read and check"
     shell:
-        "python -m replifed data own {wildcards.dataset} --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"
+        JOB
+        + " data own {wildcards.dataset} --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule parse:
@@ -71,5 +72,5 @@ rule parse:
     message:
         "{wildcards.dataset}: parse and check"
     shell:
-        "python -m replifed data parse {wildcards.dataset} --raw-dir {params.folder:q}"
+        JOB + " data parse {wildcards.dataset} --raw-dir {params.folder:q}"
         " --out {output:q} > {log:q} 2>&1"

@@ -18,6 +18,6 @@ rule partition:
     message:
         "{wildcards.paper}: split the data of {wildcards.experiment} between the clients"
     shell:
-        "python -m replifed partition {wildcards.paper} {wildcards.experiment}"
+        JOB + " partition {wildcards.paper} {wildcards.experiment}"
         " --settings {params.settings:q} --data {input.data:q}"
         " --out {output.npz:q} --table {output.table:q} > {log:q} 2>&1"

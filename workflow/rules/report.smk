@@ -19,7 +19,8 @@ rule comparison_report:
     message:
         "write the report of the comparison"
     shell:
-        "python -m replifed report --single --figures-dir {params.figures:q} --scale {params.scale}"
+        JOB
+        + " report --single --figures-dir {params.figures:q} --scale {params.scale}"
         " --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"
 
 
@@ -49,7 +50,7 @@ rule report:
     message:
         "write the report"
     shell:
-        "python -m replifed report --claims {input.claims:q} --not-claimed {input.not_claimed:q}"
+        JOB + " report --claims {input.claims:q} --not-claimed {input.not_claimed:q}"
         " --errata {input.errata:q} --figures-dir {params.figures:q} --scale {params.scale}"
         " --settings {params.settings:q} {params.single} {params.files} > {log:q} 2>&1"
 
@@ -95,5 +96,6 @@ if config["scale"] == "paper":
         message:
             "write the page of pictures"
         shell:
-            "python -m replifed gallery --figures-dir {params.figures:q} --settings {params.settings:q}"
+            JOB
+            + " gallery --figures-dir {params.figures:q} --settings {params.settings:q}"
             " --out {output:q} > {log:q} 2>&1"

@@ -20,5 +20,5 @@ rule tune:
     message:
         "{wildcards.paper}: tune {wildcards.method} on {wildcards.experiment}"
     shell:
-        "python -m replifed tune {wildcards.paper} {wildcards.experiment} {wildcards.method}"
+        JOB + " tune {wildcards.paper} {wildcards.experiment} {wildcards.method}"
         " --settings {params.settings:q} {params.files} --out {output:q} 2>&1 | tee {log:q} >&2"

@@ -39,7 +39,8 @@ class Round(NamedTuple):
 
     `t` is the round's number, from 0. `active` says which clients take part, None if all do, and `chosen`
     which these are, where all rounds have equally many. `budget` are the bits per coordinate that each client
-    may send, None if unlimited. `streams` draw this round's random numbers.
+    may send, None if unlimited. `streams` draw this round's random numbers. `owned` allows the round to write
+    to the arrays of its state, which nobody else keeps: clients that are out then need not be copied.
     """
 
     t: int
@@ -47,6 +48,7 @@ class Round(NamedTuple):
     budget: NDArray | None  # (R or 1, N)
     streams: Streams
     chosen: NDArray | None = None  # int (R or 1, c)
+    owned: bool = False
 
 
 class ServerModel(NamedTuple):
@@ -82,7 +84,10 @@ class Algorithm(Protocol):
         """State before round 0."""
 
     def round(self, state: Any, problem: Any, ctx: Round) -> tuple[Any, Cost]:
-        """One communication round: the next state, and its cost, summed over clients. Changes no argument."""
+        """One communication round: the next state, and its cost, summed over clients.
+
+        Changes no argument, but for a state that is `owned`.
+        """
 
     def observe(self, state: Any) -> dict[str, NDArray]:
         """What metrics may look at; "server" always, shape (R, D)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,10 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import Round
 from replifed.errors import ReplifedError
 from replifed.network.ledger import Cost, dense_bits
+from replifed.network.participation import MANY
+
+# Rounds from one sum over all clients to the next, where they are many.
+_EXACT = 100
 
 
 class Cohort:
@@ -81,12 +86,15 @@ class Cohort:
         return a[np.arange(len(a))[:, None] if len(a) > 1 else 0, self.index]
 
     def put(self, old: NDArray, new: NDArray) -> NDArray:
-        """`old` (R, N, D) with what those who take part have made of it, `new` (R, c, D)."""
+        """`old` (R, N, D) with what those who take part have made of it, `new` (R, c, D).
+
+        `old` is a field of the round's state, and is written to where the round owns that.
+        """
         if self.mask is not None:
             new = np.where(self.mask[..., None], new, self.take(old))
         if self.index is None:
             return new
-        out = old.copy()
+        out = old if self._ctx.owned else old.copy()
         out[np.arange(len(old))[:, None], self.index] = new
         return out
 
@@ -96,9 +104,25 @@ class Cohort:
             return a.mean(axis=1)
         return np.where(self.mask[..., None], a, 0.0).sum(axis=1) / np.maximum(self.count, 1)[:, None]
 
+    def running(
+        self, known: NDArray, old: NDArray, new: NDArray, exact: Callable[[], NDArray], weight: float = 1.0
+    ) -> NDArray:
+        """`weight` times a sum over all N clients, (R, D).
+
+        It was `known` before those who compute turned `old` into `new`, (R, c, D). It is summed anew,
+        `exact()`, unless a cohort is drawn from many clients; then so every hundredth round, lest rounding
+        errors add up.
+        """
+        few = self.whole.n_clients <= MANY or self.index is None or self.mask is not None
+        if few or self._ctx.t % _EXACT == 0:
+            return exact()
+        return known + weight * (new - old).sum(axis=1)
+
     def total(self, a: NDArray) -> NDArray:
-        """Sum over those who take part of one number a client, `a` (S, N); shape (R,)."""
-        a = self.take(np.repeat(a, len(self._ctx.streams) // len(a), axis=0))
+        """Sum over those who take part of one number a client, `a` (S, N); shape (R or 1,)."""
+        if 1 < len(a) < len(self._ctx.streams):
+            a = np.repeat(a, len(self._ctx.streams) // len(a), axis=0)
+        a = self.take(a)
         return (a if self.mask is None else a * self.mask).sum(axis=1)
 
     # -- what they draw, look at and send --------------------------------------------------------
@@ -109,23 +133,34 @@ class Cohort:
         Returns a list of K arrays of sample numbers, (R or 1, c, b), or of K None for full batches, where the
         batch size b is None or at least max n_i.
         """
-        if size is None or size >= self.whole.sizes.max():
+        if size is None or self._holds_all(size):
             return [None] * steps
         shape = steps, self.clients.shape[1], size
         uniform = self._ctx.streams.draw(purpose, lambda rng: rng.random(shape))
         drawn = (uniform * self.sizes[:, None, :, None]).astype(np.int64)
         return [drawn[:, k] for k in range(steps)]
 
+    def _holds_all(self, size: int) -> bool:
+        """Whether minibatches of `size` take all samples, of any client, so that all clients do alike."""
+        # Those who compute first: they may be few.
+        return size >= self.sizes.max() and size >= self.whole.sizes.max()
+
     def samples(self, size: int | None) -> NDArray:
         """Samples that all who compute look at in one local step on minibatches of `size`, (R or 1,)."""
         sizes = self.sizes
-        if size is None or size >= self.whole.sizes.max():
+        if size is None or self._holds_all(size):
             return sizes.sum(axis=1)
         return np.full(len(sizes), sizes.shape[1] * size)
 
     def draw(self, solver: Any, steps: int | None = None) -> NDArray | None:
-        """Random numbers of a local solver's steps; a client's do not depend on who else takes part."""
-        drawn = solver.draw(self._ctx, self.whole, solver.steps if steps is None else steps)
+        """Random numbers of a local solver's steps.
+
+        A client's do not depend on who else takes part, unless clients are many.
+        """
+        steps = solver.steps if steps is None else steps
+        if self.index is not None and self.whole.n_clients > MANY:
+            return solver.draw(self._ctx, self.problem, steps)
+        drawn = solver.draw(self._ctx, self.whole, steps)
         if drawn is None or self.index is None:
             return drawn
         return np.take_along_axis(drawn, self.index[:, None, :, None], axis=2)

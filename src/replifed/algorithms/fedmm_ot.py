@@ -67,8 +67,8 @@ def identity_networks(net: ICNN, streams: Streams, dtype: np.dtype, steps: int) 
     moments = no_moments(R, net.parameters, dtype)
     for t in range(steps):
         x = streams.at(t).draw("identity", lambda rng: 3 * rng.standard_normal((256, net.dim))).astype(dtype)
-        away = net.push(flat, x) - x
-        gradient, _ = net.derivative(flat, x, v=2 * away / x.shape[-2])
+        at_x = net.at(flat, x)
+        gradient, _ = at_x.derivative(v=2 * (at_x.push() - x) / x.shape[-2])
         # A step that shrinks to its hundredth: the last ones take out the noise.
         moments, change = adam(moments, gradient, 1e-2 * 0.01 ** (t / steps))
         flat = net.clamped(flat + change)
@@ -93,21 +93,25 @@ def potential_gradient(
     array, shape (R, c, D)
     """
     z = net.push(theta, y)
-    up, _ = net.derivative(omega[:, None], x, c=np.full(x.shape[:-1], 1 / x.shape[-2], x.dtype))
-    away = 2 * cycle * (net.push(omega, z) - y) / z.shape[-2] if cycle else None
-    down, _ = net.derivative(omega, z, c=np.full(z.shape[:-1], -1 / z.shape[-2], z.dtype), v=away)
+    c = np.full((len(x), x.shape[-2]), 1 / x.shape[-2], x.dtype)
+    # Client by client: what one of them needs fits the cache.
+    up = np.stack([net.derivative(omega, x[:, i], c=c) for i in range(x.shape[1])], axis=1)
+    at_z = net.at(omega, z)
+    away = 2 * cycle * (at_z.push() - y) / z.shape[-2] if cycle else None
+    down, _ = at_z.derivative(c=np.full(z.shape[:-1], -1 / z.shape[-2], z.dtype), v=away)
     return up + down[:, None]
 
 
 def conjugate_gradient(net: ICNN, omega: NDArray, theta: NDArray, y: NDArray, cycle: float = 0.0) -> NDArray:
     """d/d theta of mean f(z) - <y, z> + cycle mean |grad f(z) - y|^2 with z = grad psi(y), shape (R, D)."""
-    z = net.push(theta, y)
-    slope = net.push(omega, z) - y
+    at_y = net.at(theta, y)
+    at_z = net.at(omega, at_y.push())
+    slope = at_z.push() - y
     if cycle:
-        by_z = net.derivative(omega, z, v=slope, at_points=True)[1]
+        by_z = at_z.derivative(v=slope, at_points=True)[1]
         assert by_z is not None  # at_points asks for it
         slope = slope + 2 * cycle * by_z
-    return net.derivative(theta, y, v=slope / y.shape[-2])[0]
+    return at_y.derivative(v=slope / y.shape[-2])[0]
 
 
 class Potentials(NamedTuple):

@@ -21,7 +21,7 @@ class FedPLTState(NamedTuple):
 
     x: NDArray  # (R, N, D), the clients' models
     z: NDArray  # (R, N, D), their auxiliary variables
-    y: NDArray  # (R, D), the coordinator's model, which follows from the z that it has received
+    mean: NDArray  # (R, D), of all z, of which the coordinator's model is the proximal map
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,30 +56,34 @@ class FedPLT(SolverMethod):
             drawn = streams.draw("start", lambda rng: rng.standard_normal(shape))
             x += per_run(self.start_deviation, x) * drawn
         z = np.zeros_like(x)
-        return FedPLTState(x, z, self._coordinate(z))
+        return FedPLTState(x, z, _mean(z))
 
-    def _coordinate(self, z: NDArray) -> NDArray:
-        # Line 5: the mean of all z_i, of inactive clients too.
-        N = z.shape[1]
-        # As a product, four times as fast as numpy's mean over a middle axis.
-        return self.penalty.prox(np.matmul(np.full(N, 1 / N, z.dtype), z), np.divide(self.rho, N))
+    def _coordinate(self, state: FedPLTState) -> NDArray:
+        """Line 5: the coordinator's model y, (R, D)."""
+        return self.penalty.prox(state.mean, np.divide(self.rho, state.z.shape[1]))
 
     def round(self, state: FedPLTState, problem: Any, ctx: Round) -> tuple[FedPLTState, Cost]:
         cohort = Cohort(problem, ctx)  # line 8
-        x, z = cohort.take(state.x), cohort.take(state.z)
-        v = 2.0 * state.y[:, None] - z  # line 9
+        x, known = cohort.take(state.x), cohort.take(state.z)
+        v = 2.0 * self._coordinate(state)[:, None] - known  # line 9
         objective = proximal(cohort.problem, v, self.rho)
         w = x if self.start == "warm" else v
         x = self.solver.solve(objective, w, cohort.draw(self.solver))  # lines 10 to 13
-        z = 2.0 * x - v  # line 14, z + 2 (x - y), as v is 2 y - z
+        new = 2.0 * x - v  # line 14, z + 2 (x - y), as v is 2 y - z
         # Lines 15 and 16: the others keep x_i and z_i.
-        x, z = cohort.put(state.x, x), cohort.put(state.z, z)
-        # Line 5 of the next round, done here so that the recorded y goes with the messages that made it.
-        state = FedPLTState(x, z, self._coordinate(z))
-        return state, self.cost(cohort)
+        x, z = cohort.put(state.x, x), cohort.put(state.z, new)
+        # The mean for line 5 of the next round, of inactive clients' z_i, too.
+        mean = cohort.running(state.mean, known, new, lambda: _mean(z), 1 / problem.n_clients)
+        return FedPLTState(x, z, mean), self.cost(cohort)
 
     def observe(self, state: FedPLTState) -> dict[str, NDArray]:
-        return {"server": state.y, "clients": state.x, "auxiliary": state.z}
+        return {"server": self._coordinate(state), "clients": state.x, "auxiliary": state.z}
+
+
+def _mean(z: NDArray) -> NDArray:
+    """Mean over the clients, as a product: four times as fast as numpy's over a middle axis."""
+    N = z.shape[1]
+    return np.matmul(np.full(N, 1 / N, z.dtype), z)
 
 
 def best_rho(mu: float | NDArray, L: float | NDArray) -> float | NDArray:

@@ -59,9 +59,9 @@ class FiveGCS(SolverMethod):
         # Times M, the local problem is f_m(y) - <M (tau x_hat + u_m), y> + (M tau - mu) |y|^2 / 2.
         objective = LocalObjective(cohort.problem, -M * (tau * centre + u), M * np.asarray(self.tau) - mu)
         y = self.solver.solve(objective, centre, cohort.draw(self.solver))
-        u = (cohort.problem.per_client_gradients(y) - mu[:, None, None] * y) / M  # grad F_m(y)
-        duals = cohort.put(state.u, u)
-        v = duals.sum(axis=1)
+        new = (cohort.problem.per_client_gradients(y) - mu[:, None, None] * y) / M  # grad F_m(y)
+        duals = cohort.put(state.u, new)
+        v = cohort.running(state.v, u, new, lambda: duals.sum(axis=1))
         share = per_run(np.maximum(cohort.count, 1) / M, state.x)  # C / M
         state = FiveGCSState(x_hat - gamma / share * (v - state.v), duals, v)
         return state, self.cost(cohort, gradients=1)

@@ -68,7 +68,7 @@ def pairs(
             for target in targets
             for first, second in combinations(histories, 2)
         ]
-        frame = pd.DataFrame(rows)
+        frame = pd.DataFrame(rows, columns=list(COLUMNS[:-1]))  # of no pairs, too
         frames.append(frame.assign(p_holm=holm(frame["p"].tolist())))
     frame = pd.concat(frames, ignore_index=True)[list(COLUMNS)]
     differ = (frame["p_holm"] <= LEVEL) & (frame["difference"].abs() >= UNITS["decades"].effect)

@@ -44,7 +44,7 @@ from replifed import __version__
 from replifed.cli import check, claims, columns, data, listing, make, new, steps
 from replifed.cli.arguments import OneLineParser, call, files_of
 from replifed.errors import ReplifedError
-from replifed.store import hashes
+from replifed.store import hashes, usage
 
 # The rest of this module's docstring, and the targets.
 _EPILOG = "\n".join(
@@ -80,6 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of the output (`| head`) has closed it: Python would print an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    finally:
+        usage.record()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from replifed.cli.arguments import add_command, add_configfile, add_out, check_known, load_config
+from replifed.errors import counted
 
 # Targets besides papers and artefacts.
 TARGETS = {
@@ -122,34 +124,44 @@ def _list_artefacts(arguments: argparse.Namespace) -> None:
 
 
 def costs(folder: Path) -> str:
-    """Return a table of the resources of each job's last run, most expensive first, and sums for each paper.
+    """Return a table of the resources of each job's last run, dearest first, sums, and the dearest parts.
 
-    CPU and wall time are in seconds; memory is the largest resident one, in MiB, unknown for jobs that were
-    too short to be sampled. All are from Snakemake's benchmark files.
+    CPU and memory (MiB) are what each job recorded of itself, and a dash where it recorded nothing: no sum
+    counts that. The clock is Snakemake's.
     """
-    import pandas as pd
+    from replifed.workflow.costs import measured, used
 
-    from replifed.workflow.costs import measured
+    clock = {job: float(row["s"]) for job, row in measured(folder).items()}
+    own = {job: used(folder, job, seconds) for job, seconds in clock.items()}
+    known = {job: one for job, one in own.items() if one is not None}
+    width = max(map(len, clock))
+    lines = [f"{'job':{width}}  {'CPU s':>8}  {'clock s':>8}  {'MiB':>7}"]
+    for job in sorted(clock, key=lambda job: (-known[job]["cpu"] if job in known else 1.0, job)):
+        cpu, memory = (f"{known[job][key]:.1f}" if job in known else "-" for key in ("cpu", "memory"))
+        lines.append(f"{job:{width}}  {cpu:>8}  {clock[job]:8.1f}  {memory:>7}")
 
-    measures = ["s", "cpu_time", "max_rss"]
-    jobs = pd.DataFrame.from_dict(measured(folder), orient="index")[measures]
-    jobs = (
-        jobs.apply(pd.to_numeric, errors="coerce").fillna({"cpu_time": 0.0}).rename_axis("name").reset_index()
-    )
-    jobs = jobs.sort_values(["cpu_time", "name"], ascending=[False, True])
+    def summed(name: str, jobs: Collection[str]) -> str:
+        ones = [known[job] for job in jobs if job in known]
+        minutes, largest = (
+            sum(one["cpu"] for one in ones) / 60,
+            max((one["memory"] for one in ones), default=0),
+        )
+        missing = f"; {len(jobs) - len(ones)} left no record" if len(ones) < len(jobs) else ""
+        text = f"{name}: {counted(len(jobs), 'job')}, {minutes:.1f} CPU minutes"
+        return f"{text}, at most {largest:.0f} MiB{missing}"
 
-    def memory(value: float) -> str:
-        return "-" if pd.isna(value) else f"{value:.0f}"
-
-    width = jobs["name"].str.len().max()
-    lines = [f"{'job':{width}}  {'CPU s':>8}  {'wall s':>8}  {'MiB':>7}"]
-    for job in jobs.itertuples():
-        lines.append(f"{job.name:{width}}  {job.cpu_time:8.1f}  {job.s:8.1f}  {memory(job.max_rss):>7}")
-    lines.append("")
-    part = [name.split("/")[0] if "/" in name else "closing" for name in jobs["name"]]
-    for name, own in jobs.groupby(part):
-        minutes, largest = own["cpu_time"].sum() / 60, memory(own["max_rss"].max())
-        lines.append(f"{name}: {len(own)} jobs, {minutes:.1f} CPU minutes, largest {largest} MiB")
-    lines.append("CPU as Snakemake samples it, after 15 s every 30 s: up to 30 s of a job are missing")
-    lines.append(f"all: {len(jobs)} jobs, {jobs['cpu_time'].sum() / 60:.1f} CPU minutes")
+    papers: dict[str, list[str]] = {}
+    for job in clock:
+        papers.setdefault(job.split("/")[0] if "/" in job else "closing", []).append(job)
+    parts = {
+        f"{job.split('/')[0]}/{part}" if one["parts"] else job: cpu
+        for job, one in known.items()
+        for part, cpu in (one["parts"] or {"": one["cpu"]}).items()
+    }
+    dearest = sorted(parts.items(), key=lambda item: -item[1])[:10]
+    lines += ["", "dearest: " + ", ".join(f"{name} {cpu:.0f} s" for name, cpu in dearest)]
+    lines += [summed(name, jobs) for name, jobs in sorted(papers.items())]
+    if len(known) < len(clock):
+        lines.append("a job without a record ran before jobs kept one, or the record is of another run of it")
+    lines.append(summed("all", clock))
     return "\n".join(lines)

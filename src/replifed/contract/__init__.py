@@ -34,6 +34,7 @@ def _is_plain(case: Case) -> bool:
 CHECKS: dict[Callable[[Case], None], Callable[[Case], bool]] = {
     checks.check_form: lambda case: True,
     checks.check_purity: lambda case: True,
+    checks.check_ownership: lambda case: True,
     checks.check_resume: lambda case: True,
     checks.check_randomness: _everyone,
     checks.check_relabelling: _everyone,
@@ -108,19 +109,25 @@ def examine(cls: Any) -> Iterator[Outcome]:
 def first_fault(source: str) -> str:
     """Return the first error of a custom method, FILE.py:CLASS, in one line; "" if there is none.
 
-    It is imported, and one round of it is run: does it return the right types, and leave its state unchanged?
+    It is imported, and rounds of it are run: does it return the right types, leave its state unchanged, and
+    read no more of a state that it owns once it has written to it?
     """
     try:
         cls = class_of(source)
     except ReplifedError as error:
         return str(error)
     try:
-        case = cases(cls)[0]
+        case, *others = cases(cls)
     except Exception as error:
         return f"{source}: {describe(error, cls)}"
     file = source.rpartition(":")[0]
-    for check in (checks.check_form, checks.check_purity):
-        if message := _fault(check, case):
+    with_cohort = next((other for other in others if other.partial), case)
+    for check, of in (
+        (checks.check_form, case),
+        (checks.check_purity, case),
+        (checks.check_ownership, with_cohort),
+    ):
+        if message := _fault(check, of):
             named = message.partition(":")[0]
             part = named if named in ("init", "observe") else "round"
             line = inspect.getsourcelines(getattr(cls, part))[1]

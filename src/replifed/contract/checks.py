@@ -153,6 +153,15 @@ def check_purity(case: Case) -> None:
         expect(np.array_equal(_plain(before), now), f"the problem's {name} changed")
 
 
+def check_ownership(case: Case) -> None:
+    """Rounds that may write to their state end where those that may not do, to the bit."""
+    algorithm, problem = case.algorithm(), make(case.kind)
+    state = algorithm.init(problem, ROWS)
+    for t in range(4):
+        state, _ = algorithm.round(state, problem, case.context(t))
+    expect(same(case.run(4).state, state), "it writes to a state that it still reads, or that it shares")
+
+
 def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or sp.issparse(value)
 

@@ -81,7 +81,7 @@ KINDS: dict[str, Callable[[Sequence[int], Sequence[int]], Any]] = {
 }
 # Each run of a batch may have data of its own; a cohort may take part.
 OWN_DATA = ("dense", "surrogate")
-COHORTS = ("dense", "surrogate", "transport")
+COHORTS = ("dense", "sparse", "surrogate", "transport")
 
 
 def make(kind: str, clients: Sequence[int] = range(N), data_sets: Sequence[int] = (0,)) -> Any:

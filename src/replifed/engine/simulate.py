@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, Algorithm, Range, Round
+from replifed.engine.memory import refuse_what_does_not_fit
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.ledger import Ledger
 from replifed.network.participation import Participation
@@ -86,6 +87,7 @@ def simulate(
     metrics: Mapping[str, Metric] | None = None,
     record_every: int = 1,
     record_from: int = 0,
+    seldom: Mapping[str, Callable[[int], bool]] | None = None,
     cohort: Callable[[Streams, int], Participation] | None = None,
     channel: Callable[[Streams, int], NDArray] | None = None,
     until: Callable[[dict[str, NDArray]], NDArray] | None = None,
@@ -106,6 +108,9 @@ def simulate(
         `{"objective": objective}` by default. A metric called "objective" decides on divergence.
     record_every, record_from : int
         Rounds between records, and the first one after the start; start and end are always recorded.
+    seldom : mapping of name to callable, optional
+        Tells at which recorded rounds a metric that costs much is taken, besides start and end; it is NaN at
+        others. Without the objective only a model that is not finite shows that a run has diverged.
     cohort : callable, optional
         Draws the clients that take part in a round (`network.participation`); all do by default. A round
         without clients costs a run nothing.
@@ -122,8 +127,8 @@ def simulate(
     Raises
     ------
     ReplifedError
-        If the problem lacks a capability, or a setting is out of its range or has neither one value nor one
-        a run.
+        If the problem lacks a capability, a setting is out of its range or has neither one value nor one a
+        run, or Hessians do not fit into memory.
     """
     if rounds not in _ROUNDS:
         raise ConfigError(f"rounds = {rounds}: must be {_ROUNDS}")
@@ -137,10 +142,15 @@ def simulate(
     require(problem, algorithm.needs, type(algorithm).__name__)
     if cohort is not None and not algorithm.partial_participation:
         raise ReplifedError(f"{type(algorithm).__name__} is defined for full participation only")
+    refuse_what_does_not_fit(algorithm, problem, len(streams), getattr(cohort, "size", None))
     metrics = {"objective": objective} if metrics is None else metrics
     begin, state = resume if resume is not None else (0, algorithm.init(problem, streams))
     due = {t for t in range(begin + 1, rounds + 1) if t >= record_from and t % record_every == 0} | {rounds}
-    recorder = _Recorder(problem, metrics, Ledger(len(streams)))
+
+    def taken(name: str, t: int) -> bool:
+        return seldom is None or name not in seldom or t in (begin, rounds) or seldom[name](t)
+
+    recorder = _Recorder(problem, metrics, taken, Ledger(len(streams)))
     alive = np.ones(len(streams), dtype=bool)
     # Runs that diverge overflow; the recorder marks them, so warnings are off.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -149,8 +159,11 @@ def simulate(
             now = streams.at(t)
             active, chosen = (None, None) if cohort is None else cohort(now, problem.n_clients)
             budget = None if channel is None else channel(now, problem.n_clients)
-            state, cost = algorithm.round(state, problem, Round(t, active, budget, now, chosen))
-            recorder.ledger.add(cost, alive if active is None else alive & active.any(axis=1))
+            # Others may hold the state that the first round gets; those that rounds return are the loop's.
+            ctx = Round(t, active, budget, now, chosen, owned=t > begin)
+            state, cost = algorithm.round(state, problem, ctx)
+            had = alive if active is None or chosen is not None else alive & active.any(axis=1)
+            recorder.ledger.add(cost, had)
             seen = algorithm.observe(state)
             alive &= np.isfinite(seen["server"]).all(axis=-1)
             if t + 1 in due:
@@ -182,14 +195,17 @@ def _check_lengths(algorithm: Algorithm, runs: int) -> None:
 class _Recorder:
     """Collects metrics and ledger at the recorded rounds."""
 
-    def __init__(self, problem: Any, metrics: Mapping[str, Metric], ledger: Ledger) -> None:
-        self._problem, self._metrics, self.ledger = problem, metrics, ledger
+    def __init__(
+        self, problem: Any, metrics: Mapping[str, Metric], taken: Callable[[str, int], bool], ledger: Ledger
+    ) -> None:
+        self._problem, self._metrics, self._taken, self.ledger = problem, metrics, taken, ledger
         # The round, its metrics, the ledger's totals, and which runs have diverged.
         self._records: list[Any] = []
 
     def record(self, t: int, seen: dict[str, NDArray], alive: NDArray) -> None:
         """Record round `t`; runs whose objective has blown up leave `alive`, in place."""
-        values = {name: np.asarray(of(self._problem, seen), float) for name, of in self._metrics.items()}
+        due = {name: of for name, of in self._metrics.items() if self._taken(name, t)}
+        values = {name: np.asarray(of(self._problem, seen), float) for name, of in due.items()}
         if "objective" in values:
             f = values["objective"]
             start = self._records[0][1]["objective"] if self._records else f
@@ -208,6 +224,8 @@ class _Recorder:
                 self._append(later, lost, alive)
 
     def _append(self, t: int, values: dict[str, NDArray], alive: NDArray) -> None:
+        none = np.full(len(alive), np.nan)
+        values = {name: values[name] if self._taken(name, t) else none for name in self._metrics}
         self._records.append((t, values, {name: a.copy() for name, a in self.ledger.totals.items()}, ~alive))
 
     def history(self, state: Any) -> History:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Algorithm, Round
+from replifed.engine.memory import refuse_what_does_not_fit
 from replifed.engine.simulate import History, simulate
 from replifed.network.ledger import Cost
 from replifed.problems.base import require
@@ -105,6 +106,7 @@ def simulate_with_twins(
     data = problem.repeated(3) if hasattr(problem, "repeated") else problem
     plain = make(indices, np.ones(3 * R))
     require(data, plain.needs, type(plain).__name__)
+    refuse_what_does_not_fit(plain, data, 3 * R)
     size = relative_move(plain.observe(plain.init(data, of_three))["server"].dtype)
     longer = make(indices, np.where(role == 2, 1.0 + size, 1.0))
     tail_start = rounds - max(round(tail * rounds), 1) + 1  # the first round that is compared

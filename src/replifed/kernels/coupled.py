@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
+from replifed.kernels import compiled, inlined
 from replifed.kernels.losses import falling, softplus
 
 
@@ -95,7 +95,7 @@ def logistic_means(data, indices, indptr, y, models, means):
     means /= len(y)
 
 
-@compiled
+@inlined
 def _predict(data, indices, first, end, models, z):
     """z = <x, u> for a sample's features and each lane's model."""
     z[:] = 0
@@ -105,7 +105,7 @@ def _predict(data, indices, first, end, models, z):
             z[lane] += x * models[j, lane]
 
 
-@compiled
+@inlined
 def _derivatives(z, y):
     """The loss's derivatives at predictions of one sample, in their place."""
     for lane in range(len(z)):
@@ -115,7 +115,7 @@ def _derivatives(z, y):
 # Rows are named by their index: a view of each would be counted as a reference.
 
 
-@compiled
+@inlined
 def _advance(old, new, j, powers, steps, from_w, x, z):
     """Bring coordinate j up to date, and add `x` times where its gradient is taken to `z`."""
     for lane in range(len(z)):
@@ -126,7 +126,7 @@ def _advance(old, new, j, powers, steps, from_w, x, z):
         z[lane] += x * (from_w[lane] * moved_w + (1.0 - from_w[lane]) * moved_v)
 
 
-@compiled
+@inlined
 def _step(models, j, powers, x, r, first, eta, gamma):
     """A step of coordinate j, whose gradient is `x` times `r`, from `first` on."""
     for lane in range(len(eta)):
@@ -135,7 +135,7 @@ def _step(models, j, powers, x, r, first, eta, gamma):
         models[j, 1, lane] = powers[1, 2, lane] * w + powers[1, 3, lane] * v - eta[lane] * g
 
 
-@compiled
+@inlined
 def _add_advanced(models, sums, j, powers, steps):
     """Add coordinate j, brought up to date, to its sum."""
     for lane in range(models.shape[2]):
@@ -144,7 +144,7 @@ def _add_advanced(models, sums, j, powers, steps):
         sums[j, 1, lane] += powers[steps, 2, lane] * w + powers[steps, 3, lane] * v
 
 
-@compiled
+@inlined
 def _average(server, sums, j, powers, K, clients, M):
     """The mean over M clients of coordinate j, which all but `clients` have only brought up to date."""
     for lane in range(server.shape[2]):

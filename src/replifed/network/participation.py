@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from replifed.errors import ConfigError
 from replifed.randomness import Streams
 
+# With more clients than this a round costs what its cohort costs: it draws these clients alone, and what the
+# server averages over all of them is kept as a running mean. With fewer, all draw, and all are averaged anew.
+MANY = 1000
+
 
 class Participation(NamedTuple):
     """The clients of one round, for R runs, or for one that all runs share."""
@@ -28,12 +32,34 @@ class FixedSize:
     def __call__(self, streams: Streams, n_clients: int) -> Participation:
         if not 1 <= self.size <= n_clients:
             raise ConfigError(f"a cohort of {self.size} clients: must be between 1 and {n_clients}")
-        keys = streams.draw("cohort", lambda rng: rng.random(n_clients))
-        # The clients with the smallest keys; a smaller cohort of the same round is part of a larger one.
-        chosen = np.sort(np.argsort(keys, axis=-1, kind="stable")[:, : self.size], axis=-1)
-        active = np.zeros(keys.shape, dtype=bool)
+        # The first clients of a random order; a smaller cohort of the same round is part of a larger one.
+        if n_clients > MANY:
+            order = streams.draw("cohort", lambda rng: _first_of_order(rng, n_clients, self.size))
+        else:
+            keys = streams.draw("cohort", lambda rng: rng.random(n_clients))
+            order = np.argsort(keys, axis=-1, kind="stable")[:, : self.size]
+        chosen = np.sort(order, axis=-1)
+        active = np.zeros((len(chosen), n_clients), dtype=bool)
         np.put_along_axis(active, chosen, True, axis=-1)
         return Participation(active, chosen)
+
+
+def _first_of_order(rng: np.random.Generator, n: int, size: int) -> NDArray:
+    """The first `size` of `n` clients in a random order, in time that `size` takes.
+
+    The first half of the order are clients in the order in which they are first drawn, with replacement: at
+    least half of the draws are new. The others follow in a permutation.
+    """
+    half = min(size, n // 2)
+    drawn, order = np.empty(0, np.int64), np.empty(0, np.int64)
+    while len(order) < half:
+        drawn = np.concatenate([drawn, (rng.random(half) * n).astype(np.int64)])
+        _, first = np.unique(drawn, return_index=True)
+        order = drawn[np.sort(first)[:half]]
+    if size > half:
+        others = np.setdiff1d(np.arange(n), order, assume_unique=True)
+        order = np.concatenate([order, rng.permutation(others)[: size - half]])
+    return order
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError, ReplifedError, unknown_name
 from replifed.parts import folder_of, paper_names, part, sentences_file, typed
 from replifed.progress import Lines
-from replifed.store import hashes
+from replifed.store import hashes, usage
 from replifed.store.atomic import write_json, write_text
 
 if TYPE_CHECKING:
@@ -104,8 +104,10 @@ def tune_and_run(
             leader = next(
                 (one for key, (one, *_) in inputs.items() if key.startswith(f"tuned:{name}/")), None
             )
-            tune(paper, name, method, searches[name], data, partition, tuned, leader)
-        run(paper, name, method, own, data, partition, tuned, outputs[f"run:{name}"])
+            with usage.part(f"{name}/{method}.tuned"):
+                tune(paper, name, method, searches[name], data, partition, tuned, leader)
+        with usage.part(f"{name}/{method}"):
+            run(paper, name, method, own, data, partition, tuned, outputs[f"run:{name}"])
 
 
 def artefact(
@@ -152,7 +154,8 @@ def artefacts(
     for name, own in settings.items():
         files = {key: inputs[key] for key in own.pop("inputs")}
         made = {Path(key).suffix[1:]: file for key, file in outputs.items() if Path(key).stem == name}
-        artefact(paper, name, own, scale, files, made)
+        with usage.part(name):
+            artefact(paper, name, own, scale, files, made)
 
 
 def count_seeds(

@@ -114,6 +114,14 @@ class Hessian(Protocol):
 
 
 @runtime_checkable
+class HessianProducts(Protocol):
+    """The second derivative of F, for any D."""
+
+    def hessian_products(self, x: NDArray) -> Callable[[NDArray], NDArray]:
+        """Function that multiplies the Hessian of F at the models `x` (R, D) with one vector each, (R, D)."""
+
+
+@runtime_checkable
 class PerClientModels(Protocol):
     """Every client at a model of its own, in the server's coordinates: for clients that remember.
 

@@ -166,6 +166,14 @@ class DenseLinearModel(LinearObjective):
         H += self.l2 * np.eye(self.dim)
         return H
 
+    def hessian_products(self, x: NDArray) -> Callable[[NDArray], NDArray]:
+        """See `problems.base.HessianProducts`."""
+        h = self.loss_function.second_derivative(self.predictions(x), self.y)
+        h *= (self.sample_weights * self.weights[..., None])[..., None, None]
+        ridge = self.l2 * self._total_weight
+        # (X'hX + ridge) v, from right to left.
+        return lambda v: self.combine(np.einsum("rnmab,rnmb->rnma", h, self.predictions(v))) + ridge * v
+
     # -- constants -------------------------------------------------------------------------------
 
     def smoothness(self) -> NDArray:
@@ -195,7 +203,9 @@ class DenseLinearModel(LinearObjective):
 
     def common_mu_L(self) -> tuple[NDArray, NDArray]:
         """See `problems.base.PerClientModels`."""
-        return self._of_all or (self.strong_convexity().min(axis=1), self.smoothness().max(axis=1))
+        if self._of_all is None:
+            self._of_all = self.strong_convexity().min(axis=1), self.smoothness().max(axis=1)
+        return self._of_all
 
     # -- each client at a model of its own -------------------------------------------------------
 
@@ -357,6 +367,11 @@ class DenseLinearModel(LinearObjective):
         return in_span(self.n_samples, self.n_features)
 
     @cached_property
+    def _total_weight(self) -> NDArray:
+        """Sum of the weights p_i, (S, 1)."""
+        return self.weights.sum(axis=1, keepdims=True)
+
+    @cached_property
     def _gram(self) -> NDArray:
         return self.X @ self.X.swapaxes(-1, -2)
 
@@ -374,7 +389,7 @@ class DenseLinearModel(LinearObjective):
             keep = ("_gram",) if additive and self._in_span else ()
             part = self._part(lambda array: array[run, clients], keep)
             # The sum of the weights p_i stays what it was.
-            total = self.weights.sum(axis=1, keepdims=True)
+            total = self._total_weight
             part.weights = part.weights * (total / part.weights.sum(axis=1, keepdims=True))
             return part.local(x, additive=additive, sparsity=sparsity)
         if additive and self._in_span:

@@ -7,9 +7,10 @@ all clients where they use all samples; minibatches are read client by client, i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,8 +31,8 @@ from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue
 
 _GRAM_BYTES = 1 << 30
-# Of all clients' Hessians, for one model.
-_MOST_ENTRIES = 1 << 31
+# Non-zeros whose products are computed at a time.
+_PIECE = 1 << 16
 
 
 class SparseLinearModel(LinearObjective):
@@ -78,19 +79,39 @@ class SparseLinearModel(LinearObjective):
         check_ids(client, len(y), len(y) if weights is None else np.shape(weights)[-1])
         check_finite(features=X.data, targets=y)
         check_labels(y, loss)
-        order = np.argsort(client, kind="stable")
-        self.X = X[order]
-        self.X.sum_duplicates()  # which does nothing where there are none
-        self.y = y[order]
-        self.loss_function, self.l2 = loss, l2
-        self.dtype = self.X.dtype
-        self.dim, self.sizes = self.X.shape[1], np.bincount(client)[None]
-        self.n_clients = self.sizes.shape[1]
-        check_clients(self.sizes, weights, l2)
-        self.weights = self.sizes / len(self.y) if weights is None else weights
-        self.first = np.concatenate([[0], np.cumsum(self.sizes[0])])
-        self.client = np.repeat(np.arange(self.n_clients), self.sizes[0])
+        sizes = np.bincount(client)[None]
+        check_clients(sizes, weights, l2)
+        if (client[1:] < client[:-1]).any():
+            order = np.argsort(client, kind="stable")
+            X, y = X[order], y[order]
+        if not X.has_canonical_format:
+            X = X.copy()  # the caller keeps theirs
+            X.sum_duplicates()
+        self.loss_function, self.l2, self.dtype, self.dim = loss, l2, X.dtype, X.shape[1]
+        self._hold(X, y, sizes, sizes / len(y) if weights is None else weights)
+
+    def _hold(self, X: sp.csr_array, y: NDArray, sizes: NDArray, weights: NDArray) -> None:
+        """Take samples, client by client, and p_i."""
+        self.X, self.y, self.sizes, self.weights = X, y, sizes, weights
+        self.n_clients = sizes.shape[1]
+        self.first = np.concatenate([[0], np.cumsum(sizes[0])])
+        self.client = np.repeat(np.arange(self.n_clients), sizes[0])
         self._predicted: tuple[NDArray, NDArray] | None = None  # the last models, and their predictions
+
+    def _part(self, chosen: NDArray) -> SparseLinearModel:
+        """The problem of the clients `chosen` (c,), with weights that sum to what all of them do."""
+        sizes, p = self.sizes[:, chosen], self.weights[:, chosen]
+        # Rows from first[i] on for each client i of them.
+        before = np.cumsum(sizes[0]) - sizes[0]
+        rows = np.arange(sizes.sum()) + np.repeat(self.first[chosen] - before, sizes[0])
+        part = object.__new__(SparseLinearModel)
+        part.loss_function, part.l2, part.dtype, part.dim = self.loss_function, self.l2, self.dtype, self.dim
+        part._hold(self.X[rows], self.y[rows], sizes, p * (self._total_weight / p.sum()))
+        return part
+
+    @cached_property
+    def _total_weight(self) -> float:
+        return float(self.weights.sum())
 
     # -- the objective at the server's models ----------------------------------------------------
 
@@ -135,21 +156,26 @@ class SparseLinearModel(LinearObjective):
         """See `problems.base.Hessian`."""
         from replifed.kernels.sparse import add_squares
 
-        if self.n_clients * self.dim**2 > _MOST_ENTRIES:
-            raise ReplifedError(f"{self.n_clients} Hessians of {self.dim} columns are too large")
         h = self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
         H = np.zeros((len(x), self.n_clients, self.dim, self.dim))
         add_squares(self.X.data, self.X.indices, self.X.indptr, self.first, h / self.counts, H)
         np.einsum("rnii->rni", H)[:] += self.l2
         return H
 
+    def hessian_products(self, x: NDArray) -> Callable[[NDArray], NDArray]:
+        """See `problems.base.HessianProducts`."""
+        h = self.loss_function.second_derivative(self.predictions(x)[..., None], self.y)[..., 0, 0]
+        h *= (self.weights / self.sizes)[0, self.client]
+        ridge = self.l2 * self._total_weight
+        # (X'hX + ridge) v, from right to left.
+        return lambda v: _run_by_run(self._transposed, h * self.predictions(v)) + ridge * v
+
     # -- constants -------------------------------------------------------------------------------
 
     def _client_blocks(self) -> Iterator[sp.csr_array]:
         """Each client's samples on the columns that they touch."""
-        for begin, end in pairwise(self.first):
-            block = self.X[begin:end]
-            yield block[:, np.unique(block.indices)]
+        for (begin, end), touched in zip(pairwise(self.first), self._own_columns, strict=True):
+            yield self.X[begin:end][:, touched]
 
     def smoothness(self) -> NDArray:
         largest = [largest_eigenvalue(A, min(A.shape)) / A.shape[0] for A in self._client_blocks()]
@@ -176,10 +202,25 @@ class SparseLinearModel(LinearObjective):
     def _gram(self) -> NDArray:
         m = int(self.sizes.max())
         gram = np.zeros((1, self.n_clients, m, m), self.dtype)
-        for i, (begin, end) in enumerate(pairwise(self.first)):
-            own = self.X[begin:end]
-            gram[0, i, : end - begin, : end - begin] = (own @ own.T).toarray()
+        # Some clients at a time, since a product takes more room than its data.
+        pieces = min(self.X.nnz // _PIECE + 1, self.n_clients)
+        for some in np.array_split(np.arange(self.n_clients), pieces):
+            part = self._part(some)
+            A, *_ = part.blocks(0)  # one product for all of them, whose blocks do not meet
+            products = (A @ A.T).tocoo()
+            row, column = products.coords
+            client, place = part._padded
+            gram[0, some[client[row]], place[row], place[column]] = products.data
         return gram
+
+    @cached_property
+    def _gram_bytes(self) -> int:
+        return self.dtype.itemsize * self.n_clients * int(self.sizes.max()) ** 2
+
+    @cached_property
+    def _in_span(self) -> bool:
+        """Whether models that change by gradients alone are held in the span of the samples."""
+        return self._gram_bytes <= _GRAM_BYTES
 
     def _pad(self, values: NDArray) -> NDArray:
         """(..., n) to (..., N, m)."""
@@ -201,11 +242,24 @@ class SparseLinearModel(LinearObjective):
     ):
         """See `problems.base.LocalSteps`."""
         if clients is not None:
-            raise ReplifedError("cohorts on sparse data are not supported; use dense features")
+            parts = [self._part(chosen) for chosen in clients]
+            if additive and self._gram_bytes <= self.X.data.nbytes:
+                for part, chosen in zip(parts, clients, strict=True):
+                    m = int(part.sizes.max())
+                    part._gram = self._gram[:, chosen, :m, :m]
+            elif not self.l2:  # Gram matrices of one round cost more than they save
+                for part in parts:
+                    part._in_span = False
+            models = [x] if len(parts) == 1 else [model[None] for model in x]
+            local = [
+                part.local(own, additive=additive, sparsity=sparsity)
+                for part, own in zip(parts, models, strict=True)
+            ]
+            return local[0] if len(local) == 1 else RunByRun(local)
         if additive:
-            m = int(self.sizes.max())
-            if self.dtype.itemsize * self.n_clients * m * m > _GRAM_BYTES:
+            if not self._in_span:
                 return SparseAdditiveModels(self, x)
+            m = int(self.sizes.max())
             real = np.arange(m) < self.sizes[..., None]
             return GramLocalModels(
                 lambda: self._gram,
@@ -224,12 +278,18 @@ class SparseLinearModel(LinearObjective):
         return SparseLocalModels(self, x, min(sparsity, self.dim))
 
     @cached_property
-    def touched(self) -> NDArray:
-        """Whether each client's data touch each column, shape (N, d)."""
-        touched = np.zeros((self.n_clients, self.dim), dtype=bool)
-        for i, (begin, end) in enumerate(pairwise(self.first)):
-            touched[i, self.X.indices[self.X.indptr[begin] : self.X.indptr[end]]] = True
-        return touched
+    def _own_columns(self) -> list[NDArray]:
+        """The columns that each client's data touch, in increasing order."""
+        rows = pairwise(self.X.indptr[self.first])
+        return [np.unique(self.X.indices[begin:end]) for begin, end in rows]
+
+    @cached_property
+    def touched(self) -> sp.csc_array:
+        """Mask of the columns that each client's data touch, (N, d), whose columns are quick to take."""
+        columns = np.concatenate(self._own_columns)
+        bounds = np.cumsum([0, *map(len, self._own_columns)])
+        csr = np.ones(len(columns), bool), columns, bounds
+        return sp.csr_array(csr, shape=(self.n_clients, self.dim)).tocsc()
 
     def blocks(self, tail: int) -> tuple[sp.csr_array, NDArray, NDArray]:
         """Block-diagonal data (n, W) whose clients own their columns, then `tail` spare ones.
@@ -237,18 +297,17 @@ class SparseLinearModel(LinearObjective):
         With the column of X that each stands for, d for spare ones, and where each client's begin and end.
         """
         if self.__dict__.get("_blocks_of") != tail:
-            columns, bounds = [], [0]
-            indices = np.empty_like(self.X.indices, dtype=np.int64)
-            for i, (begin, end) in enumerate(pairwise(self.first)):
-                entries = slice(self.X.indptr[begin], self.X.indptr[end])
-                touched = np.flatnonzero(self.touched[i])
-                indices[entries] = bounds[-1] + np.searchsorted(touched, self.X.indices[entries])
-                columns += [touched, np.full(tail, self.dim)]
-                bounds.append(bounds[-1] + len(touched) + tail)
             # Half as much to read, where that is enough.
-            whole = np.int32 if max(bounds[-1], self.dim) < np.iinfo(np.int32).max else np.int64
-            csr = self.X.data, indices.astype(whole), self.X.indptr
-            blocks = sp.csr_array(csr, shape=(len(self.y), bounds[-1]))
+            most = max(self.X.nnz + tail * self.n_clients, self.dim)
+            whole = np.int32 if most < np.iinfo(np.int32).max else np.int64
+            columns, bounds, spare = [], [0], np.full(tail, self.dim, whole)
+            indices = np.empty_like(self.X.indices, dtype=whole)
+            for rows, touched in zip(pairwise(self.first), self._own_columns, strict=True):
+                entries = slice(*self.X.indptr[list(rows)])
+                indices[entries] = bounds[-1] + np.searchsorted(touched, self.X.indices[entries])
+                columns += [touched, spare]
+                bounds.append(bounds[-1] + len(touched) + tail)
+            blocks = sp.csr_array((self.X.data, indices, self.X.indptr), shape=(len(self.y), bounds[-1]))
             self._built = blocks, np.concatenate(columns, dtype=whole), np.array(bounds)
             self._blocks_of = tail
         return self._built
@@ -305,7 +364,7 @@ class SparseLocalModels(_SideBySide):
         named = np.empty((len(self._x), len(self._client_columns)), self._client_columns.dtype)
         for columns, support in zip(named, self._supports, strict=True):
             columns[:] = self._client_columns
-            inside = problem.touched[:, support]
+            inside = problem.touched[:, support].toarray()
             columns[spare + np.arange(len(support))] = np.where(inside, problem.dim, support)
         return named
 
@@ -356,4 +415,35 @@ class SparseAdditiveModels(_SideBySide):
     def mean(self, u: NDArray) -> NDArray:
         change = (u - self.start) * np.repeat(self._problem.weights[0], np.diff(self._bounds))
         total = [np.bincount(self._client_columns, each, self._problem.dim) for each in change]
-        return self._x + np.array(total, self._x.dtype)
+        # The p_i usually sum to one, up to rounding.
+        return round(self._problem._total_weight, 12) * self._x + np.array(total, self._x.dtype)
+
+
+class RunByRun:
+    """Local models of runs whose cohorts differ: those of one run after the other, padded to one shape."""
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self._parts = parts
+        shapes = [part.start.shape[1:] for part in parts]
+        # Where each run's models lie in an array of all, without the padding.
+        self._places = [(slice(r, r + 1), *map(slice, shape)) for r, shape in enumerate(shapes)]
+        self.start = np.zeros((len(parts), *np.max(shapes, axis=0)), parts[0].start.dtype)
+        for place, part in zip(self._places, parts, strict=True):
+            self.start[place] = part.start
+
+    def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
+        g = np.zeros_like(u)
+        for run, (place, part) in enumerate(zip(self._places, self._parts, strict=True)):
+            drawn = None if batch is None else batch[[run if len(batch) > 1 else 0]]
+            g[place] = part.gradient(u[place], drawn)
+        return g
+
+    def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
+        levels = np.broadcast_to(tau, len(u))[:, None]
+        for level, place, part in zip(levels, self._places, self._parts, strict=True):
+            u[place] = part.threshold(u[place], level)
+        return u
+
+    def mean(self, u: NDArray) -> NDArray:
+        pairs = zip(self._places, self._parts, strict=True)
+        return np.concatenate([part.mean(u[place]) for place, part in pairs])

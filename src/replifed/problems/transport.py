@@ -46,7 +46,7 @@ class ICNN:
     strong: float  # weight of |x|^2 / 2
 
     @cached_property
-    def _shapes(self) -> list[tuple[int, ...]]:
+    def shapes(self) -> list[tuple[int, ...]]:
         """Of Q_k, A_k, b_k for each layer, then C_0, C_1, w: the order of the benchmark's checkpoints."""
         d, (h0, h1, h2) = self.dim, self.hidden
         layers = [shape for h in self.hidden for shape in ((d, h), (h, d), (h,))]
@@ -54,16 +54,17 @@ class ICNN:
 
     @cached_property
     def _ends(self) -> NDArray:
-        return np.cumsum([0, *(int(np.prod(shape)) for shape in self._shapes)])
+        return np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
 
     @property
     def parameters(self) -> int:
         return int(self._ends[-1])
 
-    def _weights(self, flat: NDArray) -> _Weights:
+    def weights(self, flat: NDArray) -> _Weights:
+        """Parameters by layer."""
         pieces = [
             flat[..., begin:end].reshape(*flat.shape[:-1], *shape)
-            for begin, end, shape in zip(self._ends[:-1], self._ends[1:], self._shapes, strict=True)
+            for begin, end, shape in zip(self._ends[:-1], self._ends[1:], self.shapes, strict=True)
         ]
         return _Weights(pieces[0:9:3], pieces[1:9:3], pieces[2:9:3], pieces[9:11], pieces[11])
 
@@ -73,52 +74,72 @@ class ICNN:
         np.maximum(out[..., begin:], 0, out=out[..., begin:])
         return out
 
+    def at(self, flat: NDArray, x: NDArray) -> Evaluated:
+        """Evaluate the networks `flat` (..., parameters) at points `x` (..., B, dim)."""
+        return Evaluated(self, flat, x)
+
     def value(self, flat: NDArray, x: NDArray) -> NDArray:
         """f, (..., B, dim) -> (..., B)."""
-        weights = self._weights(flat)
-        _, _, _, (a2, _) = self._forward(weights, x)
-        u2 = np.maximum(a2, 0) + _slope(a2) - 1
-        return (u2 @ weights.w[..., None])[..., 0] + 0.5 * self.strong * (x**2).sum(axis=-1)
+        return self.at(flat, x).value()
 
     def push(self, flat: NDArray, x: NDArray) -> NDArray:
         """grad f, (..., B, dim) -> (..., B, dim)."""
-        weights = self._weights(flat)
-        p, _, (_, slope1), (_, slope2) = self._forward(weights, x)
-        e2 = weights.w[..., None, :] * slope2
-        e1 = (e2 @ weights.C[1]) * slope1
-        e0 = e1 @ weights.C[0]
-        out = self.strong * x
-        for k, e in enumerate((e0, e1, e2)):
-            out = out + (2 * e * p[k]) @ np.swapaxes(weights.Q[k], -1, -2) + e @ weights.A[k]
-        return out
-
-    def _forward(self, weights: _Weights, x: NDArray):
-        p = [x @ Q for Q in weights.Q]
-        q = [p[k] ** 2 + x @ np.swapaxes(weights.A[k], -1, -2) + weights.b[k][..., None, :] for k in range(3)]
-        a1 = q[0] @ np.swapaxes(weights.C[0], -1, -2) + q[1]
-        slope1 = _slope(a1)
-        u1 = np.maximum(a1, 0) + slope1 - 1
-        a2 = u1 @ np.swapaxes(weights.C[1], -1, -2) + q[2]
-        return p, (q[0], u1), (a1, slope1), (a2, _slope(a2))
+        return self.at(flat, x).push()
 
     def derivative(
-        self,
-        flat: NDArray,
-        x: NDArray,
-        *,
-        c: NDArray | None = None,
-        v: NDArray | None = None,
-        at_points: bool = False,
+        self, flat: NDArray, x: NDArray, *, c: NDArray | None = None, v: NDArray | None = None
+    ) -> NDArray:
+        """Derivative in the parameters, (..., parameters); see `Evaluated.derivative`."""
+        return self.at(flat, x).derivative(c=c, v=v)[0]
+
+    def initial(self, normal: NDArray) -> NDArray:
+        """Parameters 0.1 times standard normal numbers (..., parameters), made convex."""
+        return self.clamped(0.1 * normal)
+
+
+class Evaluated:
+    """Networks at points x (..., B, dim): one forward pass, from which values and all derivatives follow."""
+
+    def __init__(self, net: ICNN, flat: NDArray, x: NDArray) -> None:
+        self.net, self.x, self._lead = net, x, np.broadcast_shapes(x.shape[:-2], flat.shape[:-1])
+        self._weights = weights = net.weights(flat)
+        self._p = p = [x @ Q for Q in weights.Q]
+        q = [p[k] ** 2 + x @ np.swapaxes(weights.A[k], -1, -2) + weights.b[k][..., None, :] for k in range(3)]
+        a1 = q[0] @ np.swapaxes(weights.C[0], -1, -2) + q[1]
+        s1 = _slope(a1)
+        u1 = np.maximum(a1, 0) + s1 - 1
+        a2 = u1 @ np.swapaxes(weights.C[1], -1, -2) + q[2]
+        self._below, self._a, self._s = (q[0], u1), (a1, a2), (s1, _slope(a2))
+
+    def value(self) -> NDArray:
+        """f, shape (..., B)."""
+        a2, s2 = self._a[1], self._s[1]
+        u2 = np.maximum(a2, 0) + s2 - 1
+        return (u2 @ self._weights.w[..., None])[..., 0] + 0.5 * self.net.strong * (self.x**2).sum(axis=-1)
+
+    def push(self) -> NDArray:
+        """grad f, shape (..., B, dim)."""
+        weights, (s1, s2) = self._weights, self._s
+        e2 = weights.w[..., None, :] * s2
+        e1 = (e2 @ weights.C[1]) * s1
+        e0 = e1 @ weights.C[0]
+        out = self.net.strong * self.x
+        for k, e in enumerate((e0, e1, e2)):
+            out = out + (2 * e * self._p[k]) @ np.swapaxes(weights.Q[k], -1, -2) + e @ weights.A[k]
+        return out
+
+    def derivative(
+        self, *, c: NDArray | None = None, v: NDArray | None = None, at_points: bool = False
     ) -> tuple[NDArray, NDArray | None]:
         """Derivative of sum_b c_b f(x_b) + <v_b, grad f(x_b)> in the parameters and, if asked for, in x.
 
-        Points x and v are (..., B, dim), and c is (..., B); c and v are 0 by default. The derivative in x is
+        v is (..., B, dim), and c is (..., B), both 0 by default. The derivative in x is
         c_b grad f(x_b) + (Hessian of f at x_b) v_b.
         """
-        weights = self._weights(flat)
-        p, (u0, u1), (a1, s1), (a2, s2) = self._forward(weights, x)
+        weights, x, p, strong = self._weights, self.x, self._p, self.net.strong
+        (u0, u1), (a1, a2), (s1, s2) = self._below, self._a, self._s
         C0, C1, w = weights.C[0], weights.C[1], weights.w[..., None, :]
-        lead = np.broadcast_shapes(x.shape[:-2], flat.shape[:-1])
+        lead = self._lead
         # Reverse sweep of the values: e_k is the derivative by q_k.
         e: list[NDArray] = []
         grad_w: Any = 0
@@ -155,8 +176,8 @@ class ICNN:
         points = None
         if at_points:
             points = np.zeros((*lead, *x.shape[-2:]), dtype=x.dtype)
-            points += 0 if c is None else c[..., None] * self.strong * x
-            points += 0 if v is None else self.strong * v
+            points += 0 if c is None else c[..., None] * strong * x
+            points += 0 if v is None else strong * v
         for k in range(3):
             by_p, grad_A = 2 * p[k] * e[k], _outer(e[k], x)
             grad_Q: NDArray | int = 0
@@ -171,13 +192,9 @@ class ICNN:
         pieces += [grad_C0, grad_C1, grad_w]
         flat_pieces = [
             np.broadcast_to(piece, (*lead, *shape)).reshape(*lead, -1)
-            for piece, shape in zip(pieces, self._shapes, strict=True)
+            for piece, shape in zip(pieces, self.net.shapes, strict=True)
         ]
         return np.concatenate(flat_pieces, axis=-1), points
-
-    def initial(self, normal: NDArray) -> NDArray:
-        """Parameters 0.1 times standard normal numbers (..., parameters), made convex."""
-        return self.clamped(0.1 * normal)
 
 
 def _slope(a: NDArray) -> NDArray:

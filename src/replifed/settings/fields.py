@@ -323,10 +323,10 @@ class Section(Settings, Generic[E, A]):
     """Experiments and artefacts of a paper, or of the comparison of methods."""
 
     seed: Natural = Field(description="seed of every random stream")
-    together: bool = Field(
+    together: bool | Literal["artefacts"] = Field(
         False,
-        description="whether jobs are grouped: one tunes and runs a method on all its experiments, and one "
-        "makes all figures and tables; otherwise each search, run, figure and table is a job",
+        description="whether jobs are grouped: with `artefacts` one makes all figures and tables; with true "
+        "one also tunes and runs a method on all its experiments; otherwise each is a job",
     )
     experiments: Named[E] = Field(description="experiments by name")
     artefacts: Named[A] = Field(description="figures and tables by name")

@@ -12,7 +12,7 @@ from replifed.settings.reading import deep_merge
 # Settings of reported runs that tuning does not use.
 _REPORTED_ONLY = (
     *("replicates", "full_batch_replicates", "twin_replicates"),
-    *("rounds", "baseline_rounds", "full_batch_rounds", "record_every"),
+    *("rounds", "baseline_rounds", "full_batch_rounds", "record_every", "objective_every"),
 )
 # Settings that change no number by themselves: the list of methods, the memory that a job declares, and a
 # pilot, whose runs are an experiment with its own settings.

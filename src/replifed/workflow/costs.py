@@ -1,21 +1,25 @@
-"""Recorded seconds of jobs, by scale, from which the time of a call is estimated."""
+"""What jobs took: their own records beside their benchmarks, and a table of all, by scale, for estimates."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from replifed.errors import DataError, counted
+from replifed.store import usage
 from replifed.store.atomic import write_text
 
 COSTS = Path(__file__).with_name("costs.csv")
-COLUMNS = ("scale", "job", "seconds")
+COLUMNS = ("scale", "job", "seconds", "cpu")  # on the clock, and of CPU where the job has recorded it
 _START = 1.5  # seconds that each job needs to start
 _SECONDS = "s"  # column of Snakemake's benchmark files; its processor time misses up to 30 s of a job
+_SLACK = 10.0  # seconds by which the times of two files that one job leaves may differ
 
 
 def measured(folder: Path) -> dict[str, dict[str, str]]:
@@ -36,6 +40,19 @@ def measured(folder: Path) -> dict[str, dict[str, str]]:
     return found
 
 
+def used(folder: Path, job: str, seconds: float) -> dict[str, Any] | None:
+    """Return what a job recorded of itself (`usage.record`), or None if nothing is there of its last run.
+
+    `seconds` is how long that run took. A record whose time is not that of the run's benchmark file is of an
+    earlier run, or of a later one that failed.
+    """
+    record, benchmark = folder / f"{job}{usage.SUFFIX}", folder / f"{job}.tsv"
+    if not record.is_file():
+        return None
+    before = benchmark.stat().st_mtime - record.stat().st_mtime
+    return json.loads(record.read_text()) if -_SLACK <= before <= seconds + _SLACK else None
+
+
 def read(scale: str, file: Path = COSTS) -> dict[str, float]:
     """Return the recorded seconds of the jobs of a scale."""
     with file.open(encoding="utf-8", newline="") as lines:
@@ -47,8 +64,12 @@ def record(scale: str, folder: Path, file: Path = COSTS) -> int:
     now, rows = measured(folder), []
     if file.is_file():
         with file.open(encoding="utf-8", newline="") as lines:
-            rows = [[row[key] for key in COLUMNS] for row in csv.DictReader(lines) if row["scale"] != scale]
-    rows += [[scale, job, f"{float(one[_SECONDS]):.1f}"] for job, one in now.items()]
+            earlier = [row for row in csv.DictReader(lines) if row["scale"] != scale]
+        rows = [[row.get(key) or "" for key in COLUMNS] for row in earlier]
+    for job, one in now.items():
+        seconds = float(one[_SECONDS])
+        own = used(folder, job, seconds)
+        rows.append([scale, job, f"{seconds:.1f}", f"{own['cpu']:.1f}" if own else ""])
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([COLUMNS, *sorted(rows)])
     write_text(file, text.getvalue())

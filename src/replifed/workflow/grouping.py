@@ -147,14 +147,14 @@ class GroupedArtefacts(GroupedJob):
 
 @cache
 def grouped_runs(plan: Plan, paper: str) -> list[GroupedRuns]:
-    """Return the jobs that run the methods of a paper, if its jobs are grouped."""
+    """Return the jobs that run the methods of a paper, if all its jobs are grouped."""
     groups = enumerate(needs.groups(plan.config[paper]).items())
     return [GroupedRuns(plan, paper, number, *group) for number, group in groups]
 
 
 @cache
 def grouped_artefacts(plan: Plan, paper: str) -> list[GroupedArtefacts]:
-    """Return the job that makes all artefacts of a paper, if its jobs are grouped."""
+    """Return the job that makes all artefacts of a paper, if these, or all its jobs, are grouped."""
     return [GroupedArtefacts(plan, paper)] if plan.config[paper].get("together") else []
 
 

@@ -48,6 +48,9 @@ def _table(name: str, show: Callable[[pd.DataFrame], Any], caption: str) -> Made
     return Made(name, made.title, caption, made.table, show)
 
 
+# Of one method alone.
+_NO_PAIRS = {"no pairs": pd.DataFrame({"method": ["one method has none to be compared with"]})}
+
 FIGURES = by_name(
     figure(
         "fig1",
@@ -61,5 +64,5 @@ FIGURES = by_name(
 
 TABLES = by_name(
     _table("table1", lambda frame: render_used(frame, _labels()), f"{USED} {FAIR}"),
-    _table("pairs", lambda frame: matrix(frame, _labels()), CROSS["pairs"].caption),
+    _table("pairs", lambda frame: matrix(frame, _labels()) or _NO_PAIRS, CROSS["pairs"].caption),
 )

@@ -8,7 +8,7 @@ Where beta is tuned, on other repetitions, each method runs with its own best on
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from replifed.engine.search import Grid, search
 from replifed.engine.simulate import objective
 from replifed.engine.trials import Spent, Trials, tune_step
 from replifed.network.participation import FixedSize
+from replifed.papers.fedmm.paper import FIRST_ROUNDS
 from replifed.papers.fedmm.problems import dictionary_problem, em_problem, toy_problem, transport_problems
 from replifed.progress import Progress, silent
 
@@ -202,8 +203,17 @@ def _dictionary(
             },
             metrics=METRICS,
             record_every=settings.record_every,
-            options={"cohort": _cohort(curve["participation"], settings.clients)},
+            options={
+                "cohort": _cohort(curve["participation"], settings.clients),
+                "seldom": _seldom(method, settings.objective_every),
+            },
         )
+
+
+def _seldom(method: str, every: int) -> dict[str, Callable[[int], bool]]:
+    """When to record the metrics that code all samples, which takes longer than a round."""
+    names = ("objective", "surrogate_update") if method == "parameter_aggregation" else ("objective",)
+    return dict.fromkeys(names, lambda t: t < FIRST_ROUNDS or t % every == 0)
 
 
 def _curves(settings: Codes) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,9 @@
-"""Quantities that claims measure on this paper's histories: rounds from the first on, and means over seeds.
+"""Quantities that claims measure on this paper's histories: recorded rounds, and means over seeds.
 
 The figures draw means over runs, so that claims on them are on mean curves; see `log_mean` for intervals.
+What codes all samples, the objective and the naive method's update of the surrogate, is recorded in the
+rounds that are drawn, the first 20 and every tenth. A mean over rounds takes those in between as the next
+recorded one.
 """
 
 from __future__ import annotations
@@ -14,9 +17,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.claims.claim import Measured, NotMeasurableError
-from replifed.claims.curves import Curves, curves, early_level, first, level
+from replifed.claims.curves import Curves, curves, first
 from replifed.claims.quantities import Quantity, quantity
 from replifed.claims.samples import Sample, paired
+from replifed.papers.fedmm.paper import FIRST_ROUNDS
 from replifed.papers.fedmm.problems import TOYS
 
 if TYPE_CHECKING:
@@ -25,13 +29,37 @@ if TYPE_CHECKING:
 
 @quantity
 def columns(history: pd.DataFrame, value: str, **where: Any) -> Curves:
-    """Curves of a column in every round; updates are of the round behind them, so that round 0 has none."""
-    every = curves(history, value, **where)
-    if (np.diff(every.rounds) != 1).any():
-        raise NotMeasurableError("not every round was recorded")
+    """Curves of a column where it was recorded; updates are of the round behind them: round 0 has none."""
+    every = curves(history[history[value].notna()], value, **where)
+    # Most of a fall may be in the first rounds.
+    if (np.diff(every.rounds[every.rounds < FIRST_ROUNDS]) != 1).any():
+        raise NotMeasurableError("not every one of the first rounds was recorded")
     if value == "objective":
         return every
     return every._replace(rounds=every.rounds[1:], values=every.values[:, 1:])
+
+
+@quantity
+def over(curve: Curves, begin: float, end: float) -> Sample:
+    """Mean of each curve over a part of its rounds, from and to a share of them; infinite if diverged.
+
+    A record stands for the rounds since the one before.
+    """
+    first, last = (round(share * curve.rounds[-1]) for share in (begin, end))
+    rounds = np.clip(curve.rounds, first, last)
+    weights = np.diff(rounds, prepend=first)
+    used = weights > 0
+    return curve.sample(curve.values[:, used] @ weights[used] / weights.sum())
+
+
+def early_level(curve: Quantity) -> Quantity:
+    """Mean over the first tenth of the rounds."""
+    return over(curve, 0.0, 0.1)
+
+
+def level(curve: Quantity) -> Quantity:
+    """Mean over the last tenth of the rounds, which smooths out the noise of minibatches."""
+    return over(curve, 0.9, 1.0)
 
 
 @quantity
@@ -55,19 +83,12 @@ def decay(curve: Quantity, start: Callable[[Quantity], Quantity] = early_level) 
 
 def early_decay(curve: Quantity) -> Quantity:
     """Fall of the mean curve from the first round to the second tenth of the rounds."""
-    return log_mean(first(curve)) - log_mean(level(opening(curve), 0.5))
+    return log_mean(first(curve)) - log_mean(over(curve, 0.1, 0.2))
 
 
 def late_decay(curve: Quantity) -> Quantity:
     """Fall of the mean curve from the second tenth of the rounds to the last."""
-    return log_mean(level(opening(curve), 0.5)) - log_mean(level(curve))
-
-
-@quantity
-def opening(curve: Curves, share: float = 0.2) -> Curves:
-    """The first `share` of the rounds."""
-    count = max(round(share * len(curve.rounds)), 1)
-    return curve._replace(rounds=curve.rounds[:count], values=curve.values[:, :count])
+    return log_mean(over(curve, 0.1, 0.2)) - log_mean(level(curve))
 
 
 def _of_means(one: Curves, top: int, two: Curves, bottom: int) -> Sample:
@@ -77,7 +98,7 @@ def _of_means(one: Curves, top: int, two: Curves, bottom: int) -> Sample:
 
 @quantity
 def rise(curve: Curves, at_end: bool = False) -> Sample:
-    """Rise of the mean curve above its lowest round so far, at the worst or `at_end`, in e-folds.
+    """Rise of the mean curve above its lowest recorded round so far, at the worst or `at_end`, in e-folds.
 
     At the end, the lowest round is that of one half of the seeds, and the rise is measured on the others: of
     one sample a noisy curve ends above its lowest round even if it does not rise.
@@ -96,7 +117,7 @@ def rise(curve: Curves, at_end: bool = False) -> Sample:
 
 @quantity
 def farthest(one: Curves, two: Curves) -> Sample:
-    """Logarithm of the ratio of two mean curves in the round in which they are farthest apart."""
+    """Logarithm of the ratio of two mean curves in the recorded round in which they are farthest apart."""
     one, two = paired(one, two)
     ratio: NDArray = np.log(one.values.mean(axis=0) / two.values.mean(axis=0))
     index = int(np.argmax(np.abs(ratio)))
@@ -108,9 +129,14 @@ def roughness_gain(curve: Curves) -> Sample:
     """Growth of a curve's roughness from the first third of the rounds to the last.
 
     Roughness is the standard deviation of second differences of the logarithm, which are zero where a curve
-    falls at a steady rate. It is that of each seed's curve: a mean's jumps shrink with the number of seeds.
+    falls at a steady rate, between rounds as far apart as the last two. It is that of each seed's curve: a
+    mean's jumps shrink with the number of seeds.
     """
-    bends = np.diff(np.log(curve.values), n=2, axis=1)
+    start, step = curve.rounds[0], curve.rounds[-1] - curve.rounds[-2]
+    even = np.isin(curve.rounds, np.arange(curve.rounds[-1], start - 1, -step))
+    if (np.diff(curve.rounds[even], n=2) != 0).any():
+        raise NotMeasurableError("the recorded rounds are not evenly spaced")
+    bends = np.diff(np.log(curve.values[:, even]), n=2, axis=1)
     third = bends.shape[1] // 3
     return curve.sample(bends[:, -third:].std(axis=1, ddof=1) - bends[:, :third].std(axis=1, ddof=1))
 

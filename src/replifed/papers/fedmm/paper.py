@@ -36,3 +36,6 @@ METRICS = {
     "parameter_update": "parameter update $E^p$",
     "surrogate_update": "surrogate update $E^s$",
 }
+
+# First rounds in which all metrics are recorded, however seldom later on: there the curves fall most.
+FIRST_ROUNDS = 20

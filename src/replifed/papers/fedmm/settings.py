@@ -38,6 +38,11 @@ class Codes(fields.Recorded):
     participations: Several[Share] = Field(description="shares of the clients that take part in a round")
     batches: Several[Count | None] = Field(description="local samples of a round, null for all of them")
     bits: Several[Bits | None] = Field(description="bits of a coordinate, null for whole numbers")
+    objective_every: Count = Field(
+        1,
+        description="after the first 20 rounds, rounds between two records of what codes all samples: the "
+        "objective and, of parameter aggregation, the update of the surrogate",
+    )
     betas: Maybe[Several[Positive]] = Field(
         None, description="untuned steps gamma_t = min(1, beta / t^decay)"
     )

@@ -90,7 +90,7 @@ def step_range(modulus: str) -> Outcome:
     trial = Trial(_SETTINGS.with_(replicates=(1,), rounds=300))
     gamma = 0.9 * 2.0 / (float(getattr(trial.moduli, modulus)[0]) + 1.0 / _RHO)
     method = FedPLT(rho=_RHO, solver=Gradient(steps=_STEPS, step=gamma))
-    reached = trial.simulate(method, metrics={}).state.y
+    reached = method.observe(trial.simulate(method, metrics={}).state)["server"]
     error = float(np.linalg.norm(reached - trial.solution) / np.linalg.norm(trial.solution))
     return Outcome(error < 1e-8, f"gamma = {gamma:.3g} leaves a relative error of {error:.2g}")
 

@@ -12,7 +12,7 @@ mixture, and MM is the iteration theta <- T(E sbar(Z, theta)), or s <- E sbar(Z,
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +34,16 @@ class Family(Protocol):
     def expectations(self, Z: NDArray, theta: NDArray) -> tuple[NDArray, NDArray]:
         """Means of l(z, theta), shape (...), and sbar(z, theta), (..., q), over samples Z (..., m, p)."""
 
-    def sbar(self, Z: NDArray, theta: NDArray) -> NDArray:
-        """Mean over the samples of sbar(z, theta), shape (..., q)."""
+    def sbar(self, Z: NDArray, theta: NDArray, among: Any = None) -> NDArray:
+        """Mean over the samples of sbar(z, theta), shape (..., q); see `watch` for `among`."""
         return self.expectations(Z, theta)[1]
+
+    def watch(self, Z: NDArray) -> None:
+        """Expect the samples Z (S, N, m, p) time and again, or parts of them, as for a guess to start from.
+
+        Of a part, `among` is the index in (R, N, m): which samples, and of which of R models.
+        """
+        return None
 
     def T(self, s: NDArray) -> NDArray:
         """Minimiser of the surrogate, (..., q) -> (..., d)."""
@@ -106,8 +113,7 @@ class FederatedSurrogate:
         self.sizes = np.full((S, self.n_clients), m)
         self.dim, self.parameters, self.dtype = family.statistics, family.parameters, Z.dtype
         self.T, self.project = family.T, family.project
-        if hasattr(family, "watch"):
-            family.watch(Z)
+        family.watch(Z)
         # The last model that all samples were evaluated at, each client's statistic there, and the means.
         self._last: tuple[NDArray, NDArray, tuple[NDArray, NDArray]] | None = None
 
@@ -128,7 +134,14 @@ class FederatedSurrogate:
         if self.Z.shape[1] == 1 and batch is None:
             all_alike = self.family.sbar(self.Z, theta[:, None])
             return np.broadcast_to(all_alike, (len(all_alike), clients.shape[1], self.dim))
-        return self.family.sbar(self._samples(clients, batch), theta[:, None])
+        among = self._among(len(theta), clients, batch)
+        return self.family.sbar(self._samples(clients, batch), theta[:, None], among)
+
+    def _among(self, runs: int, clients: NDArray, batch: NDArray | None) -> tuple[NDArray, ...]:
+        """Index of each run's samples, as `_samples` takes them, in (R, N, m)."""
+        run = np.arange(runs)[:, None]
+        index = clients if self.Z.shape[1] > 1 else np.zeros_like(clients)
+        return (run, index) if batch is None else (run[:, :, None], index[:, :, None], batch)
 
     def _samples(self, clients: NDArray, batch: NDArray | None) -> NDArray:
         if batch is None and clients.shape == (1, self.n_clients):

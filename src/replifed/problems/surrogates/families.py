@@ -22,7 +22,7 @@ class _Mean(Family):
     parameters = 1
     statistics = 1
 
-    def sbar(self, Z: NDArray, theta: NDArray) -> NDArray:
+    def sbar(self, Z: NDArray, theta: NDArray, among: Any = None) -> NDArray:
         return np.broadcast_to(Z.mean(axis=-2), (*np.broadcast_shapes(Z.shape[:-2], theta.shape[:-1]), 1))
 
 
@@ -276,7 +276,7 @@ class DictionaryLearning(_Pair):
         return (self.atoms, self.atoms), (self.features, self.atoms)
 
     def watch(self, Z: NDArray) -> None:
-        """Expect these very samples time and again: their last codes are where the next search starts."""
+        """As `Family.watch`: a search of codes starts from the last codes of its samples."""
         self._last.clear()
         self._last["samples"] = Z
 
@@ -286,10 +286,10 @@ class DictionaryLearning(_Pair):
         loss = 0.5 * (away**2).sum(axis=-1) + self.lam * np.abs(h).sum(axis=-1)
         return loss.mean(axis=-1), self._statistic(Z, h)
 
-    def sbar(self, Z: NDArray, theta: NDArray) -> NDArray:
-        return self._statistic(Z, self._coded(Z, theta)[0])
+    def sbar(self, Z: NDArray, theta: NDArray, among: Any = None) -> NDArray:
+        return self._statistic(Z, self._coded(Z, theta, among)[0])
 
-    def _coded(self, Z: NDArray, theta: NDArray) -> tuple[NDArray, NDArray]:
+    def _coded(self, Z: NDArray, theta: NDArray, among: Any = None) -> tuple[NDArray, NDArray]:
         D = self._matrix(theta)
         correlations = Z @ D
         gram = np.swapaxes(D, -1, -2) @ D
@@ -300,14 +300,15 @@ class DictionaryLearning(_Pair):
         else:
             gram = np.broadcast_to(gram, (*lead, K, K))
         flat = correlations.reshape(-1, m, K)
-        watched = Z is self._last.get("samples")
-        guess = self._last.get("codes") if watched else None
-        if guess is not None and guess.shape != flat.shape:
-            guess = None
-        h = lasso(gram.reshape(-1, K, K), flat, self.lam, guess)
-        if watched:
+        whole, codes, guess = Z is self._last.get("samples"), self._last.get("codes"), None
+        if codes is not None and len(codes) == len(correlations) and (whole or among is not None):
+            guess = (codes if whole else codes[among]).reshape(flat.shape)
+        h = lasso(gram.reshape(-1, K, K), flat, self.lam, guess).reshape(correlations.shape)
+        if whole:
             self._last["codes"] = h
-        return h.reshape(correlations.shape), D
+        elif codes is not None and guess is not None:
+            codes[among] = h
+        return h, D
 
     def _statistic(self, Z: NDArray, h: NDArray) -> NDArray:
         m = Z.shape[-2]
