@@ -98,10 +98,10 @@ def run(
     method: str, settings: of.Experiment, tuned: dict | None, table: Any, partition: Any, progress: Progress
 ) -> pd.DataFrame:
     """Run `method` on all data sets; one line a data set and setting, or, for curves, a round as well."""
-    if settings.problem == "comparison":
-        frames = _comparison(method, settings, tuned or {}, progress)
-    elif settings.problem == "footprint":
+    if settings.problem == "footprint":
         frames = footprint(method, settings.replicates[0])
+    elif settings.problem == "comparison":
+        frames = _comparison(method, settings, tuned or {}, progress)
     else:
         frames = _OF_FEDPLT[settings.problem](settings, progress)
     return in_one_table(frames).assign(method=method)

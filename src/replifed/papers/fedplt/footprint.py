@@ -1,4 +1,4 @@
-"""Table I: what each method keeps, computes and sends, counted on a few rounds of its code."""
+"""Table I: memory, computation and messages of each method, counted on a few rounds of its code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def footprint(method: str, replicate: int) -> Iterator[dict[str, Any]]:
     """Memory, computation and communication of a method, counted on a few rounds of its code.
 
     each, shared : models that every agent and the coordinator keep between rounds; up, down : models that an
-    agent sends and receives in a round; exchanges : times a round that they wait for each other; fewest,
+    agent sends and receives in a round; exchanges : round trips in which they wait for each other; fewest,
     most : gradients that an agent computes in a round; left : the error that one local step leaves.
     """
     data = {"seed": 0, "replicates": (0,), "data": "planted", "loss": "sum", "ridge": 0.5}
@@ -49,7 +49,7 @@ def footprint(method: str, replicate: int) -> Iterator[dict[str, Any]]:
 
 
 def _count_gradients(problem: Any) -> list[int]:
-    """Make the problem note how many gradients each client computes, call by call."""
+    """Make the problem record the number of gradients that each client computes, call by call."""
     counts: list[int] = []
     gradients, descent = problem.per_client_gradients, problem.per_client_descent
 

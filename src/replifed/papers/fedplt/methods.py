@@ -21,7 +21,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "fivegcs": fivegcs.FiveGCS,
 }
 SOLVERS: dict[str, Callable[..., SteppedSolver]] = {"gradient": Gradient, "accelerated": Accelerated}
-# Those that let agents stay out.
+# Methods with partial participation.
 PARTIAL = ("fedplt", "tamuna", "fivegcs")
 # The parameters of each method that a search varies. `scale` is a factor before the local step.
 PARAMETERS = {
@@ -32,7 +32,7 @@ PARAMETERS = {
     "led": ("alpha", "beta"),
     "fivegcs": ("gamma", "tau"),
 }
-# Those that are free with an equal budget: every method's local step, and all that it has of its own.
+# Parameters that are searched with an equal budget: every method's local step, and all others.
 FREE = {**PARAMETERS, "fedplt": ("rho", "scale"), "fivegcs": ("gamma", "tau", "scale")}
 
 Values = dict[str, NDArray]
@@ -71,57 +71,57 @@ def local_step(solver: str, moduli: Moduli, ridge: NDArray | float = 0.0) -> NDA
 def theory(cell: Cell, moduli: Moduli) -> Values:
     """The method's parameters as its own paper prescribes them; arrays (R,)."""
     mu, L = moduli
-    found: tuple[Any, ...]
+    parameters: tuple[Any, ...]
     match cell.method:
         case "fedplt":
-            found = (fedplt.best_rho(mu, L),)
+            parameters = (fedplt.best_rho(mu, L),)
         case "fedpd":
-            found = fedpd.theory_eta(L), 1.0
+            parameters = fedpd.theory_eta(L), 1.0
         case "fedlin":
-            found = (fedlin.theory_step(L, cell.steps),)
+            parameters = (fedlin.theory_step(L, cell.steps),)
         case "tamuna":
-            found = tamuna.theory_parameters(mu, L, cell.steps, cell.agents, cell.cohort)
+            parameters = tamuna.theory_parameters(mu, L, cell.steps, cell.agents, cell.cohort)
         case "led":
-            found = led.natural_parameters(L, cell.steps)
+            parameters = led.natural_parameters(L, cell.steps)
         case "fivegcs":
-            found = fivegcs.theory_parameters(mu, L, cell.agents, cell.cohort)
+            parameters = fivegcs.theory_parameters(mu, L, cell.agents, cell.cohort)
         case "fedavg":
             return {}
         case _:
             raise KeyError(cell.method)
-    values = (np.broadcast_to(value, L.shape) for value in found)
+    values = (np.broadcast_to(value, L.shape) for value in parameters)
     return dict(zip(PARAMETERS[cell.method], values, strict=True))
 
 
 def reference(cell: Cell, moduli: Moduli) -> Values:
-    """Where a search of the parameters begins: theory, but for FedLin the best step for one agent alone."""
+    """Start of a search of the parameters: theory, but for FedLin the best step for one agent alone."""
     if cell.method == "fedlin":
         return {"step": local_step(cell.solver, moduli)}
     return theory(cell, moduli)
 
 
 def times(base: Values, multiples: NDArray) -> Values:
-    """`base`, times multiples (..., P) of its P parameters."""
-    return {name: one * multiples[..., place] for place, (name, one) in enumerate(base.items())}
+    """Parameters `base`, each times its multiples, the last axis of (..., P)."""
+    return {name: values * multiples[..., p] for p, (name, values) in enumerate(base.items())}
 
 
 def build(cell: Cell, moduli: Moduli, parameters: Values) -> Any:
     """The method with these parameters (R,).
 
-    Local steps are the best constant ones for the inner objective, times `scale` where it is given; but for
-    FedLin, TAMUNA and LED, whose step is a parameter. Momentum follows the step.
+    Local steps are the best constant ones for the inner objective, times `scale` if it is given; those of
+    FedLin, TAMUNA and LED are parameters. Momentum follows the step.
     """
     if cell.method == "fedavg":
         return FedAvg(step=local_step("gradient", moduli), local_steps=cell.steps)
-    own = dict(parameters)
-    step = own.pop("step", None)
-    if "scale" in own:
+    settings = dict(parameters)
+    step = settings.pop("step", None)
+    if "scale" in settings:
         if cell.method == "fivegcs":  # whose agents' objectives have moduli M tau and L - mu + M tau
-            ridge = cell.agents * own["tau"] - moduli.low
+            ridge = cell.agents * settings["tau"] - moduli.low
         else:
-            ridge = 1.0 / own["rho" if cell.method == "fedplt" else "eta"]
-        step = own.pop("scale") * local_step(cell.solver, moduli, ridge)
+            ridge = 1.0 / settings["rho" if cell.method == "fedplt" else "eta"]
+        step = settings.pop("scale") * local_step(cell.solver, moduli, ridge)
     elif cell.method == "tamuna" and cell.solver == "accelerated":
         # gamma = 2 / (L + mu) is too long a step with momentum, which takes 1 / L instead.
-        step = local_step("accelerated", moduli) / local_step("gradient", moduli) * own["gamma"]
-    return METHODS[cell.method](**own, solver=SOLVERS[cell.solver](steps=cell.steps, step=step))
+        step = local_step("accelerated", moduli) / local_step("gradient", moduli) * settings["gamma"]
+    return METHODS[cell.method](**settings, solver=SOLVERS[cell.solver](steps=cell.steps, step=step))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # The rate is fitted to errors between these, relative to round 0: after the transient, before rounding.
 WINDOW = (1e-2, 1e-10)
-# A run whose error grows by this factor has diverged.
+# Factor by which the error of a diverged run has grown.
 _LOST = 1e4
 # Minimum number of rounds in the window for a fit.
 _MINIMUM = 8
@@ -86,7 +86,8 @@ class Trial:
 
     def rates(self, cell: Cell, base: Values, multiples: NDArray) -> NDArray:
         """Rates (S, G) at multiples (S or 1, G, P) of the parameters `base`, each of shape (S,)."""
-        return rate(self.errors(cell, times({name: one[:, None] for name, one in base.items()}, multiples)))
+        columns = {name: values[:, None] for name, values in base.items()}
+        return rate(self.errors(cell, times(columns, multiples)))
 
     def errors(self, cell: Cell, values: Values, target: float = WINDOW[1]) -> NDArray:
         """Relative errors (T, S, G) of a cell with parameters (S, G), NaN for no run; see `traces`."""
@@ -129,7 +130,7 @@ class Trial:
         wanted : bool array, shape (S, G), optional
             Mask of the requested runs; one on each data set by default.
         target : float
-            A run ends where its error has come down to this.
+            A run ends where its error has fallen to this.
         cohort : as in `simulate`
 
         Returns
