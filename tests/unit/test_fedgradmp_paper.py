@@ -322,7 +322,8 @@ def test_dense_methods_run_figure_8_with_the_loss_as_printed_alone():
 def test_a_regression_search_says_what_it_ran(monkeypatch, stable):
     """Three data sets are enough where a step is stable; on five, the best mean is taken, and marked."""
     monkeypatch.setattr(
-        "replifed.engine.trials.Trials.stable", lambda trials, algorithm, count: np.full(count, stable)
+        "replifed.engine.trials.Trials.stable",
+        lambda trials, algorithm, searches: np.full(len(searches), stable),
     )
     drawn = []
     regression = problems.regression

@@ -166,7 +166,7 @@ def test_methods_run_at_their_own_step_and_at_fedmms(experiment, made):
 def test_steps_are_refined_and_held_against_twins_up_to_where_gamma_is_1_in_every_round(section, monkeypatch):
     asked, of_steps = [], Grid.of_steps
     monkeypatch.setattr(Grid, "of_steps", lambda *a, **more: asked.append((a, more)) or of_steps(*a, **more))
-    monkeypatch.setattr(Trials, "stable", lambda trials, algorithm, count: np.zeros(count, bool))
+    monkeypatch.setattr(Trials, "stable", lambda trials, algorithm, searches: np.zeros(len(searches), bool))
     settings = config.typed("fedmm", section["experiments"]["synthetic_homogeneous"])
     found = experiments.tune("fedmm", settings, None, None)
     assert found["highest"] == 2.0  # the root of four rounds
