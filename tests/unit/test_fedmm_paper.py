@@ -337,6 +337,8 @@ def test_a_mean_over_rounds_takes_a_record_for_those_before_it():
     assert measures.over(curve, 0.0, 0.5).values == pytest.approx([(8 + 6 + 4 + 2 + 6 * 1) / 10])
     assert measures.over(curve, 0.15, 0.4).values == pytest.approx([(2 + 4 * 1) / 5])
     assert np.isinf(measures.level(curve).values)
+    few = Curves(np.arange(1, 6), np.arange(1), np.array([[8.0, 6, 4, 2, 1]]))
+    assert [measures.over(few, *part).values[0] for part in ((0, 0.1), (0.1, 0.2), (0.9, 1))] == [8, 8, 1]
 
 
 def test_what_codes_all_samples_is_recorded_when_it_is_drawn(section):

@@ -43,9 +43,10 @@ def columns(history: pd.DataFrame, value: str, **where: Any) -> Curves:
 def over(curve: Curves, begin: float, end: float) -> Sample:
     """Mean of each curve over a part of its rounds, from and to a share of them; infinite if diverged.
 
-    A record stands for the rounds since the one before.
+    The part is one round at least, and a record stands for the rounds since the one before.
     """
-    first, last = (round(share * curve.rounds[-1]) for share in (begin, end))
+    last = max(round(end * curve.rounds[-1]), 1)
+    first = min(round(begin * curve.rounds[-1]), last - 1)
     rounds = np.clip(curve.rounds, first, last)
     weights = np.diff(rounds, prepend=first)
     used = weights > 0
