@@ -116,6 +116,10 @@ class Cohort:
         drawn = (uniform * self.sizes[:, None, :, None]).astype(np.int64)
         return [drawn[:, k] for k in range(steps)]
 
+    def draws(self, steps: int, size: int | None) -> int | None:
+        """Samples that each client draws in `minibatches`; None for full batches."""
+        return None if size is None or size >= self.whole.sizes.max() else steps * size
+
     def samples(self, size: int | None) -> NDArray:
         """Samples that all who compute look at in one local step on minibatches of `size`, (R or 1,)."""
         sizes = self.sizes

@@ -198,6 +198,7 @@ class SparseLinearModel(LinearObjective):
         additive: bool = False,
         sparsity: int | None = None,
         clients: NDArray | None = None,
+        draws: int | None = None,
     ):
         """See `problems.base.LocalSteps`."""
         if clients is not None:
@@ -208,7 +209,8 @@ class SparseLinearModel(LinearObjective):
                 return SparseAdditiveModels(self, x)
             real = np.arange(m) < self.sizes[..., None]
             return GramLocalModels(
-                lambda: self._gram,
+                lambda: self._gram[0],
+                np.arange(self.n_clients)[None],
                 self._pad(self.predictions(x))[..., None],
                 self._pad(self.y)[None],
                 (real / self.sizes[..., None]).astype(self.dtype),
