@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from replifed.algorithms.base import per_run
+from replifed.algorithms.local_solvers import LocalObjective, SteppedSolver, Stochastic
 from replifed.algorithms.local_steps import gradient_steps, loop
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
@@ -398,6 +399,22 @@ def test_a_cohort_takes_its_clients_steps(monkeypatch, loss, promise, size, clie
         ]
         got = take_steps(problem, x, drawn, 0.1, **promise, clients=clients)
         np.testing.assert_allclose(got[r], expected[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("sets, rows", [(1, 1), (3, 3), (1, 4)])
+def test_a_stochastic_solver_takes_its_steps_at_once(loss, sets, rows):
+    data = draw(loss, sizes=(6, 3, 10), d=7, sets=sets, l2=0.3, summed=True)
+    problem, rng = dense(data), np.random.default_rng(0)
+    start, linear = rng.standard_normal((2, rows, 3, problem.dim))
+    drawn = np.stack(draw_batches(data, rows, 4), axis=1)
+    objective, solver = LocalObjective(problem, linear, np.linspace(0, 1, rows)), Stochastic(steps=4, batch=4)
+    at_once, one_by_one = (
+        solver.solve(objective, start, drawn),
+        SteppedSolver.solve(solver, objective, start, drawn),
+    )
+    assert not np.allclose(at_once, start)
+    np.testing.assert_allclose(at_once, one_by_one, atol=1e-12)
 
 
 @pytest.mark.parametrize("additive", [False, True])

@@ -52,7 +52,7 @@ def keep_largest_of_triangles(matrices, tau):
                 line[k] = A[j, k]
         for k in range(size):
             numbers[k] = integers[k] & most
-        threshold, equals, _ = _select(numbers, tau)
+        threshold, equals, _ = _select(numbers, tau, 1)
         A[:] = 0.0
         for j in range(n):
             line = integers[j * (j + 1) // 2 :]
@@ -104,13 +104,13 @@ def _select(numbers, tau, least):
     if reached > tau and _PACKING * reached < len(numbers):
         numbers = numbers[: _pack(numbers, low)]
     # Most often the largest are a few octaves apart.
-    far = np.int64(1) << (_SINGLE if numbers.itemsize == 4 else _DOUBLE)
+    far = 1 << (_SINGLE if numbers.itemsize == 4 else _DOUBLE)
     # `reached` are at least `low`; `beyond`, fewer than tau, are above `top`.
     while reached > tau and low < top:
         middle = numbers.dtype.type(top - min(far, (top - low) // 2))
         count = _reaching(numbers, middle)
         if count >= tau:
-            low, reached, far = middle, count, np.int64(top)
+            low, reached, far = middle, count, int(top)
         else:
             top, beyond, far = numbers.dtype.type(middle - 1), count, 2 * min(far, _FARTHEST)
     return low, tau - beyond, reached - beyond
