@@ -54,7 +54,10 @@ def softmax_steps(X, place, y, scale, batches, eta, ridge, linear_term, tau, mos
 def _choosing(integers):
     """Names of coordinates, by which ties are broken, and scratch to threshold a model."""
     D = integers.shape[-1]
-    return np.arange(D), (np.empty(D, integers.dtype), np.empty(D + 1, np.intp))
+    names = np.empty(D, np.int32)  # as `operators.hard_threshold` has them, so that no other is compiled
+    for k in range(D):
+        names[k] = k
+    return names, (np.empty(D, integers.dtype), np.empty(D + 1, np.int32))
 
 
 @compiled
