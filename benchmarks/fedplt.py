@@ -37,10 +37,9 @@ def loop_round(X, y, x, z, gamma):
     return x, z
 
 
-def measure(work: str, repeats: int) -> timing.Row:
-    """Time one round from where five rounds lead to."""
+def prepared(sets: int):
+    """A problem with R repeats on so many data sets, the method, where five rounds lead to, and the step."""
     rng = np.random.default_rng(0)
-    sets = R if work.startswith("each") else 1
     X, y = rng.standard_normal((sets, N, M, D)), rng.choice([-1.0, 1.0], (sets, N, M))
     problem = DenseLinearModel(X, y, Logistic(), l2=RIDGE, summed=True)
     low, high = problem.common_mu_L()
@@ -48,7 +47,13 @@ def measure(work: str, repeats: int) -> timing.Row:
     algorithm = FedPLT(rho=RHO, solver=Gradient(steps=K), start_deviation=1.0)
     streams = Streams(0, tuple(range(R)))
     state = simulate(algorithm, problem, streams, 5, metrics={}).state
-    context = Round(5, None, None, streams.at(5))
+    return problem, algorithm, state, Round(5, None, None, streams.at(5)), gamma
+
+
+def measure(work: str, repeats: int) -> timing.Row:
+    """Time one round from where five rounds lead to."""
+    problem, algorithm, state, context, gamma = prepared(R if work.startswith("each") else 1)
+    X, y = problem.X, problem.y
 
     def loop():
         return loop_round(X, y, state.x, state.z, gamma)

@@ -11,7 +11,6 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp, softmax
 
 from replifed.kernels import compiled, compiled_as_written
-from replifed.kernels.gram import add_drawn, minibatch_predictions
 from replifed.kernels.losses import exponential, falling, softplus
 from replifed.kernels.selection import keep_in_segment, keep_largest
 from replifed.kernels.tiles import products, transposed_products
@@ -115,24 +114,6 @@ def test_tall_products(dtype, n, d, columns):
                 np.testing.assert_allclose(found, expected, **close)
 
 
-@pytest.mark.parametrize("sets, drawn, rows", [(1, 1, 1), (1, 1, 4), (4, 4, 4), (1, 4, 4), (2, 4, 4)])
-def test_minibatches_in_the_span_of_the_samples(sets, drawn, rows):
-    rng = np.random.default_rng(0)
-    N, m, C, b = 3, 9, 2, 5
-    gram, batch = rng.standard_normal((sets, N, m, m)), rng.integers(0, m, (drawn, N, b))
-    models, known = rng.standard_normal((rows, N, C, m + 1)), rng.standard_normal((rows, N, C, m))
-    z, g = np.empty((rows, N, C, b)), np.zeros((rows, N, C, m + 1))
-    minibatch_predictions(gram, batch, models, known, z)
-    add_drawn(batch, z, g)
-    expected = np.zeros_like(g)
-    for r, i, k in np.ndindex(rows, N, C):
-        G, a, c = gram[r * sets // rows, i], models[r, i, k, :m], models[r, i, k, m]
-        for place, j in enumerate(batch[r * drawn // rows, i]):
-            np.testing.assert_allclose(z[r, i, k, place], c * known[r, i, k, j] + G[j] @ a, rtol=1e-12)
-            expected[r, i, k, j] += z[r, i, k, place]
-    np.testing.assert_allclose(g, expected, rtol=1e-12)
-
-
 @settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from([np.float32, np.float64]),
@@ -232,7 +213,7 @@ def test_scratch_behind_the_numbers_is_not_looked_at(n):
     v, keys = np.ones(n), np.arange(n + 1, dtype=np.int32)
     keys[n] = 0
     (integers, most), tau = as_integers(v), n // 2
-    scratch = np.full(n + 1, integers[0]), np.zeros(n + 1, np.int32), np.empty(1 << 11, np.int32)
+    scratch = np.full(n + 1, integers[0]), np.zeros(n + 1, np.int32)
     kept = np.empty_like(integers)
     keep_in_segment(integers, most, keys[:n], tau, scratch, kept)
     np.testing.assert_array_equal(kept != 0, np.arange(n) < tau)

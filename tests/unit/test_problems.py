@@ -12,8 +12,11 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from replifed.algorithms.base import per_run
+from replifed.algorithms.local_solvers import LocalObjective, SteppedSolver, Stochastic
+from replifed.algorithms.local_steps import gradient_steps, loop
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
+from replifed.problems import dense as dense_module
 from replifed.problems import sparse as sparse_module
 from replifed.problems.base import Hessian, LocalSteps, Smooth, require
 from replifed.problems.dense import DenseLinearModel, DenseLocalModels
@@ -278,19 +281,17 @@ def test_constants_of_single_precision_softmax_and_sums():
 # -- stacking ----------------------------------------------------------------------------------------
 
 
-def take_steps(problem, x, batches, step, *, tau=None, additive=False):
-    """K local gradient steps, thresholded if `tau` is given, then the mean."""
-    local = problem.local(x, additive=additive, sparsity=tau)
-    u = local.start
-    for batch in batches:
-        u = u - step * local.gradient(u, batch)
-        if tau is not None:
-            u = local.threshold(u, tau)
+def take_steps(problem, x, batches, step, *, tau=None, additive=False, pull=0.0, clients=None):
+    """K local gradient steps, thresholded if `tau` is given, then the mean; compiled steps are the loop's."""
+    local = problem.local(x, additive=additive, sparsity=tau, clients=clients)
+    u = gradient_steps(local, batches, step, pull=pull, tau=tau)
+    np.testing.assert_allclose(u, loop(local, batches, step, pull, tau), atol=1e-12)
     return local.mean(u)
 
 
-def plain_steps(data, x, batches, step, *, tau=None):
-    """The same, client by client; `batches` as drawn, (R or 1, N, b) or None."""
+def plain_steps(data, x, batches, step, *, tau=None, pull=0.0):
+    """The same, client by client, run by run; `batches` as drawn, (R or 1, N, b) or None."""
+    step, pull = np.broadcast_to(step, len(x)), np.broadcast_to(pull, len(x))
     mean = np.zeros_like(x)
     for r in range(len(x)):
         s = min(r, len(data.X) - 1)
@@ -298,7 +299,7 @@ def plain_steps(data, x, batches, step, *, tau=None):
             u = x[r]
             for batch in batches:
                 chosen = None if batch is None else batch[min(r, len(batch) - 1), i]
-                u = u - step * plain_gradient(data, s, i, u, chosen)
+                u = u - step[r] * (plain_gradient(data, s, i, u, chosen) + pull[r] * (u - x[r]))
                 if tau is not None:
                     u = hard_threshold(u, tau)
             mean[r] += p * u
@@ -367,9 +368,64 @@ def test_every_space_of_local_models_takes_the_same_steps(monkeypatch, space, lo
     assert type(problem.local(x, additive=additive, sparsity=sparsity)) is kind
     batches = draw_batches(data, drawn, size)
     before = x.copy()
-    got = take_steps(problem, x, batches, 0.2, **promise)
+    # Each run with its own step and pull; a pull moves columns that sparse layouts leave out.
+    step, pull = np.linspace(0.1, 0.2, rows), 0.0 if make is sparse and not l2 else np.linspace(0, 0.5, rows)
+    if make is sparse and sparsity is not None:
+        pull = 0.0
+    got = take_steps(problem, x, batches, step, **promise, pull=pull)
     assert np.array_equal(x, before)
-    np.testing.assert_allclose(got, plain_steps(data, x, batches, 0.2, tau=sparsity), atol=1e-12)
+    np.testing.assert_allclose(got, plain_steps(data, x, batches, step, tau=sparsity, pull=pull), atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("promise", [{}, {"additive": True}, {"tau": 4}], ids=["coordinates", "gram", "tau"])
+@pytest.mark.parametrize("size", [None, 3])
+@pytest.mark.parametrize("clients", [[[0, 2]], [[0, 2], [1, 2], [0, 1]]], ids=["one", "of each run"])
+@pytest.mark.parametrize("least", [1, 1 << 30], ids=["where they lie", "copied"])
+def test_a_cohort_takes_its_clients_steps(monkeypatch, loss, promise, size, clients, least):
+    monkeypatch.setattr(dense_module, "_WORTH_A_CALL", least)
+    data, clients = draw(loss, sizes=(6, 3, 10), d=15, l2=0.3, seed=4), np.array(clients)
+    problem, x = dense(data), models(data, 3, nonzeros=promise.get("tau"))
+    batches = draw_batches(data, 3 if len(clients) > 1 else 1, size)
+    for r, chosen in enumerate(np.broadcast_to(clients, (3, 2))):
+        p = data.p[:, chosen]
+        few = data._replace(
+            X=[[data.X[0][i] for i in chosen]], y=[[data.y[0][i] for i in chosen]], p=p / p.sum()
+        )
+        own = [None if batch is None else batch[min(r, len(batch) - 1)][None, chosen] for batch in batches]
+        expected = plain_steps(few, x[r : r + 1], own, 0.1, tau=promise.get("tau"))
+        drawn = [
+            None if b is None else np.take_along_axis(b, clients[: len(b), :, None], axis=1) for b in batches
+        ]
+        got = take_steps(problem, x, drawn, 0.1, **promise, clients=clients)
+        np.testing.assert_allclose(got[r], expected[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("sets, rows", [(1, 1), (3, 3), (1, 4)])
+def test_a_stochastic_solver_takes_its_steps_at_once(loss, sets, rows):
+    data = draw(loss, sizes=(6, 3, 10), d=7, sets=sets, l2=0.3, summed=True)
+    problem, rng = dense(data), np.random.default_rng(0)
+    start, linear = rng.standard_normal((2, rows, 3, problem.dim))
+    drawn = np.stack(draw_batches(data, rows, 4), axis=1)
+    objective, solver = LocalObjective(problem, linear, np.linspace(0, 1, rows)), Stochastic(steps=4, batch=4)
+    at_once, one_by_one = (
+        solver.solve(objective, start, drawn),
+        SteppedSolver.solve(solver, objective, start, drawn),
+    )
+    assert not np.allclose(at_once, start)
+    np.testing.assert_allclose(at_once, one_by_one, atol=1e-12)
+
+
+@pytest.mark.parametrize("additive", [False, True])
+def test_a_cohort_with_few_draws_copies_no_features(additive):
+    data = draw("logistic", sizes=(60, 60, 60), d=120)
+    problem, clients = dense(data), np.array([[0, 2]])
+    local = problem.local(models(data, 1), additive=additive, clients=clients, draws=4)
+    local.mean(gradient_steps(local, [np.array([[[0, 7], [3, 3]]])] * 2, 0.1))
+    assert type(local) is DenseLocalModels
+    assert "X" not in vars(local._problem)
+    assert "gram" not in vars(problem)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

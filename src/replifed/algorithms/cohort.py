@@ -145,6 +145,10 @@ class Cohort:
         # Those who compute first: they may be few.
         return size >= self.sizes.max() and size >= self.whole.sizes.max()
 
+    def draws(self, steps: int, size: int | None) -> int | None:
+        """Samples that each client draws in `minibatches`; None for full batches."""
+        return None if size is None or self._holds_all(size) else steps * size
+
     def samples(self, size: int | None) -> NDArray:
         """Samples that all who compute look at in one local step on minibatches of `size`, (R or 1,)."""
         sizes = self.sizes

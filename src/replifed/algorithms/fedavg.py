@@ -7,8 +7,9 @@ from typing import Annotated, ClassVar
 
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Guarantee, Method, Round, ServerModel, per_run
+from replifed.algorithms.base import COUNT, POSITIVE, Guarantee, Method, Round, ServerModel
 from replifed.algorithms.cohort import Cohort
+from replifed.algorithms.local_steps import gradient_steps
 from replifed.network.ledger import Cost
 
 
@@ -32,10 +33,8 @@ class FedAvg(Method):
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b, cohort = self.local_steps, self.batch, Cohort(problem, ctx)
-        local = problem.local(state.x, additive=True, clients=cohort.index)
-        w = local.start  # ClientUpdate(k, w_t), for all clients k of the cohort at once
-        eta = per_run(self.step, w)
-        for batch in cohort.minibatches(K, b):
-            w = w - eta * local.gradient(w, batch)  # w <- w - eta grad l(w; b)
+        local = problem.local(state.x, additive=True, clients=cohort.index, draws=cohort.draws(K, b))
+        # ClientUpdate(k, w_t), for all clients k of the cohort at once: w <- w - eta grad l(w; b)
+        w = gradient_steps(local, cohort.minibatches(K, b), self.step)
         x = local.mean(w)  # w_{t+1} = sum_k n_k / n w_{t+1}^k
         return ServerModel(x), cohort.cost(K, b)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replifed.algorithms.base import Round, ServerModel, per_run
+from replifed.algorithms.base import Round, ServerModel
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.hard_thresholding import HardThresholding
+from replifed.algorithms.local_steps import gradient_steps
 from replifed.network.ledger import Cost, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
 
@@ -22,10 +23,9 @@ class FedHT(HardThresholding):
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b, cohort = self.local_steps, self.batch_size(ctx.t), Cohort(problem, ctx)
-        local = problem.local(state.x, additive=True, clients=cohort.index)  # line 2: all clients at once
-        u = local.start  # line 3: x_{t,1} = x_t
-        gamma = per_run(self.step, u)
-        for batch in cohort.minibatches(K, b):  # lines 4-5
-            u = u - gamma * local.gradient(u, batch)  # lines 6-7
+        # Line 2: all clients at once; line 3: x_{t,1} = x_t.
+        local = problem.local(state.x, additive=True, clients=cohort.index, draws=cohort.draws(K, b))
+        # Lines 4-7: u <- u - gamma grad f_B(u)
+        u = gradient_steps(local, cohort.minibatches(K, b), self.step)
         x = hard_threshold(local.mean(u), self.sparsity)  # line 10
         return ServerModel(x), cohort.cost(K, b, down=sparse_bits(self.sparsity, problem.dim))

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replifed.algorithms.base import Round, ServerModel, per_run
+from replifed.algorithms.base import Round, ServerModel
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.hard_thresholding import HardThresholding
+from replifed.algorithms.local_steps import gradient_steps
 from replifed.network.ledger import Cost, sparse_bits
 from replifed.operators.hard_threshold import hard_threshold
 
@@ -24,11 +25,10 @@ class FedIterHT(HardThresholding):
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b, cohort = self.local_steps, self.batch_size(ctx.t), Cohort(problem, ctx)
         tau = np.broadcast_to(self.sparsity, len(state.x))
-        local = problem.local(state.x, sparsity=int(tau.max()), clients=cohort.index)  # line 2: all at once
-        u = local.start  # line 3: x_{t,1} = x_t
-        gamma = per_run(self.step, u)
-        for batch in cohort.minibatches(K, b):  # lines 4-5
-            u = local.threshold(u - gamma * local.gradient(u, batch), tau)  # lines 6-7
+        # Line 2: all clients at once; line 3: x_{t,1} = x_t.
+        local = problem.local(state.x, sparsity=int(tau.max()), clients=cohort.index)
+        # Lines 4-7: u <- H_tau(u - gamma grad f_B(u))
+        u = gradient_steps(local, cohort.minibatches(K, b), self.step, tau=tau)
         x = hard_threshold(local.mean(u), tau)  # line 10
         message = sparse_bits(tau, problem.dim)
         return ServerModel(x), cohort.cost(K, b, up=message, down=message)

@@ -7,8 +7,9 @@ from typing import Annotated, ClassVar
 
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Round, ServerModel, per_run
+from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Round, ServerModel
 from replifed.algorithms.cohort import Cohort
+from replifed.algorithms.local_steps import gradient_steps
 from replifed.network.ledger import Cost
 
 
@@ -38,9 +39,7 @@ class FedProx(Method):
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b, cohort = self.local_steps, self.batch, Cohort(problem, ctx)
-        local = problem.local(state.x, additive=True, clients=cohort.index)
-        w = w_t = local.start
-        eta, mu = per_run(self.step, w), per_run(self.mu, w)
-        for batch in cohort.minibatches(K, b):
-            w = w - eta * (local.gradient(w, batch) + mu * (w - w_t))  # grad h_k(w; w_t)
+        local = problem.local(state.x, additive=True, clients=cohort.index, draws=cohort.draws(K, b))
+        # w <- w - eta grad h_k(w; w_t), and grad h_k(w; w_t) = grad F_k(w) + mu (w - w_t)
+        w = gradient_steps(local, cohort.minibatches(K, b), self.step, pull=self.mu)
         return ServerModel(local.mean(w)), cohort.cost(K, b)

@@ -70,6 +70,13 @@ class LocalObjective:
         """`w` after so many gradient steps on every d_i."""
         return self.problem.per_client_descent(w, steps, step, ridge=self.ridge, linear=self.linear)
 
+    def minibatch_descent(self, w: NDArray, drawn: NDArray, step: NDArray) -> NDArray | None:
+        """`w` after a step on each minibatch `drawn` (R or 1, K, N, b); None where that is not compiled."""
+        compiled = getattr(self.problem, "minibatch_steps", None)
+        if compiled is None:
+            return None
+        return compiled(w, list(drawn.swapaxes(0, 1)), step, ridge=self.ridge, linear=self.linear)
+
     def kept(self, runs: NDArray) -> LocalObjective:
         """The same for the runs where `runs` (R,) is true."""
         ridge = self.ridge
@@ -240,6 +247,14 @@ class Stochastic(SteppedSolver):
 
     def samples(self, problem):
         return np.full(problem.sizes.shape, self.batch)
+
+    def solve(self, objective, start, drawn, counts=None):
+        if counts is None:
+            (step,) = self._constants(objective, len(start))
+            moved = objective.minibatch_descent(start, drawn, step)
+            if moved is not None:
+                return moved
+        return super().solve(objective, start, drawn, counts)
 
     def _advance(self, state, objective, drawn, step):
         (w,) = state

@@ -32,9 +32,6 @@ _CACHE = Path(numba.config.CACHE_DIR or Path(__file__).parent / "__pycache__") /
 )
 
 
-_ANY_ORDER = {"reassoc", "contract", "nsz"}
-
-
 @cache
 def _make_cache() -> None:
     """Make the folder, once and not for each kernel; OSError where it takes no files."""
@@ -100,9 +97,9 @@ class _Kept(FunctionCache):
         )
 
 
-def _compiled(function: Callable, fastmath: set[str], inlined: bool = False) -> Callable:
+def _compiled(function: Callable, fastmath: set[str]) -> Callable:
     numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.Locator"
-    made = numba.njit(error_model="numpy", fastmath=fastmath, forceinline=inlined)(function)
+    made = numba.njit(error_model="numpy", fastmath=fastmath)(function)
     with suppress(RuntimeError):  # there is no folder that it may write to
         made._cache = _Kept(function)
     return made
@@ -113,12 +110,7 @@ def compiled(function: Callable) -> Callable:
 
     Infinities and NaN keep their meaning: they are how a run that diverges is found.
     """
-    return _compiled(function, _ANY_ORDER)
-
-
-def inlined(function: Callable) -> Callable:
-    """As `compiled`, and made a part of its callers: to pass many arrays costs as much as a short loop."""
-    return _compiled(function, _ANY_ORDER, inlined=True)
+    return _compiled(function, {"reassoc", "contract", "nsz"})
 
 
 def compiled_as_written(function: Callable) -> Callable:

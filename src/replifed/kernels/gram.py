@@ -1,38 +1,147 @@
-"""Models in the span of the samples: predictions and gradients on minibatches."""
+"""Gradient steps of linear models in the span of their samples."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from replifed.kernels import compiled
-from replifed.kernels.linear import predict
+from replifed.kernels.linear import SOFTMAX, predict, weigh_drawn, weighted_derivatives
+from replifed.kernels.losses import softmax_derivatives
+from replifed.kernels.tiles import padded, products
+
+# With fewer columns a product with a tile's width of them takes longer than one by one.
+_FEW = 4
 
 
 @compiled
-def minibatch_predictions(gram, batch, models, predictions, z):
-    """z = c X x + X X' a, (R, N, C, b), for the samples drawn, `batch` (B, N, b).
+def gradient_steps(gram, place, known, y, weights, scale, K, batches, loss, step, ridge, pull, models):
+    """Fill `models` with where K steps u <- u - eta (grad l(u; b) + ridge u + pull (u - x)) from x lead.
 
-    Of the Gram matrices (S, N, m, m), models (R, N, C, m + 1), a and then c, and predictions X x (R, N, C,
-    m). S and B divide R; the first R / S runs share the first data set, and so on.
+    A model is u = c x + X' a; every client begins at c = 1 and a = 0. After the first step, which needs no
+    Gram matrix, runs that share their data and their minibatches are columns of one product.
+
+    Parameters
+    ----------
+    gram : array, shape (P, m, m), of which client i of set s has that with the number place[s, i]
+    known : array, shape (R, N, m, C)
+        Predictions X x.
+    y, weights : arrays, shape (S, N, m)
+        Targets, and what each sample weighs in a step with all of them.
+    scale : array, shape (S, N)
+        What a sample drawn weighs.
+    batches : int array, shape (K, B, N, b), or (0, 1, N, 0) for steps with all samples
+    loss : index of the loss in `problems.losses.COMPILED`
+    step, pull : arrays, shape (R,)
+        eta and the weight of |u - x|^2 / 2.
+    ridge : weight of |u|^2 / 2
+    models : array, shape (R, N, m + 1, C)
+        a, and then c.
     """
-    S, B, (R, N, C, m) = len(gram), len(batch), predictions.shape
+    S, B, (R, N, m, C) = len(place), batches.shape[1], known.shape
+    together = R // max(S, B)
+    used = together * C
+    columns = padded(used, known.itemsize)
+    # Columns beyond those in use have steps of length zero.
+    a, start = np.empty((m, columns), known.dtype), np.zeros((m, columns), known.dtype)
+    z, vector = np.empty((m, columns), known.dtype), np.empty((2, m), known.dtype)
+    c, eta = np.empty(columns, known.dtype), np.zeros(columns, known.dtype)
+    mu = np.zeros(columns, known.dtype)
+    labels, share = np.empty((1, m), y.dtype), np.empty(m, known.dtype)
+    distinct, times = np.empty(m, np.intp), np.zeros(m, np.intp)
     for i in range(N):
-        for run in range(R):  # runs that share their minibatches find them in the cache
-            drawn = batch[run * B // R, i]
-            for k in range(C):
-                model, known, predicted = models[run, i, k], predictions[run, i, k], z[run, i, k]
-                predict(gram[run * S // R, i], drawn, model[:m], predicted)
-                for j in range(len(drawn)):
-                    predicted[j] += model[m] * known[drawn[j]]
+        for first in range(0, R, together):
+            s = first * S // R
+            _fill(a, 0)
+            for q in range(used):
+                run, k = first + q // C, q % C
+                c[q], eta[q], mu[q] = 1, step[run], pull[run]
+                for j in range(m):
+                    start[j, q] = known[run, i, j, k]
+            for t in range(K):
+                if len(batches) > 0:
+                    n = weigh_drawn(batches[t, first * B // R, i], scale[s, i], times, distinct, share)
+                else:
+                    n = m
+                    for j in range(m):
+                        distinct[j], share[j] = j, weights[s, i, j]
+                chosen = distinct[:n]
+                for j in range(n):
+                    labels[0, j] = y[s, i, chosen[j]]
+                if t == 0:
+                    _fill(z, 0)
+                elif used < _FEW:
+                    _products_one_by_one(gram[place[s, i]], chosen, a, used, vector, z)
+                else:
+                    products(gram[place[s, i]], chosen, a, z[:n])
+                for j in range(n):
+                    _add(c, start[chosen[j]], z[j])
+                _derivatives(z[:n], labels[:, :n], loss, C, together)
+                _shrink(eta, ridge, mu, c, a)
+                for j in range(n):
+                    _step(eta, share[j], z[j], a[chosen[j]])
+            for q in range(used):
+                run, k = first + q // C, q % C
+                models[run, i, m, k] = c[q]
+                for j in range(m):
+                    models[run, i, j, k] = a[j, q]
 
 
 @compiled
-def add_drawn(batch, r, g):
-    """Add `r` (R, N, C, b) to `g` (R, N, C, at least m) at the samples drawn, as often as each was."""
-    R, N, C, b = r.shape
-    B = len(batch)
-    for run in range(R):
-        for i in range(N):
-            for k in range(C):
-                for j in range(b):
-                    g[run, i, k, np.uintp(batch[run * B // R, i, j])] += r[run, i, k, j]
+def _products_one_by_one(gram, chosen, a, used, vector, z):
+    """The first columns of gram[chosen] a."""
+    column, product = vector[0], vector[1]
+    for q in range(used):
+        for j in range(len(a)):
+            column[j] = a[j, q]
+        predict(gram, chosen, column, product)
+        for j in range(len(chosen)):
+            z[j, q] = product[j]
+
+
+@compiled
+def _add(c, known, z):
+    """z += c X x for one sample."""
+    for q in range(len(z)):
+        z[q] += c[q] * known[q]
+
+
+@compiled
+def _derivatives(z, labels, loss, C, together):
+    """Replace predictions (n, columns) by the derivatives of the loss in them."""
+    if loss == SOFTMAX:
+        for q in range(together):
+            p = z[np.newaxis, :, q * C : (q + 1) * C]
+            softmax_derivatives(p, labels, p)
+    else:
+        for j in range(len(z)):
+            weighted_derivatives(z[j], labels[0, j], 1, loss)
+
+
+@compiled
+def _shrink(eta, ridge, pull, c, a):
+    """The part of a step that `ridge` and `pull` make."""
+    largest = ridge
+    for q in range(len(pull)):
+        largest = max(largest, pull[q])
+    if largest == 0:
+        return
+    for j in range(len(a)):
+        for q in range(len(c)):
+            a[j, q] -= eta[q] * (ridge + pull[q]) * a[j, q]
+    for q in range(len(c)):
+        c[q] -= eta[q] * (ridge * c[q] + pull[q] * (c[q] - 1))
+
+
+@compiled
+def _step(eta, share, r, a):
+    """Move along one sample."""
+    for q in range(len(a)):
+        a[q] -= share * eta[q] * r[q]
+
+
+@compiled
+def _fill(array, value):
+    """Numpy's way of writing it takes seconds to compile."""
+    for j in range(array.shape[0]):
+        for k in range(array.shape[1]):
+            array[j, k] = value

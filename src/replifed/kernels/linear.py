@@ -7,8 +7,8 @@ import numpy as np
 from replifed.kernels import compiled
 from replifed.kernels.losses import falling
 
-# Indices of these losses in `problems.losses.COMPILED`.
-LEAST_SQUARES, LOGISTIC = 0, 1
+# Indices of the losses in `problems.losses.KERNELS`.
+LEAST_SQUARES, LOGISTIC, SOFTMAX = 0, 1, 2
 # So many samples stay in the cache between the two products with them.
 _BLOCK = 16
 # Bytes of samples that leave space for models in the innermost cache.
@@ -16,47 +16,60 @@ _INNERMOST = 1 << 14
 
 
 @compiled
-def minibatch_gradients(X, y, shifts, sets, scale, batch, loss, models, g):
+def minibatch_gradients(X, place, y, shifts, sets, scale, batch, loss, models, g):
     """Fill `g` with the gradients on the minibatches, `scale` (S, N) times the sum over the samples drawn.
 
-    Features X are (S, N, m, d). Of targets `y` (L, N, m) and `shifts` (L or 0, N, d), which are added to all
-    samples of a client, `sets` (R,) names each run's. `batch` is (B, N, b), `loss` LEAST_SQUARES or LOGISTIC,
-    and `models` and `g` are (R, N, d). S and B divide R; the first R / S runs share the first data set, and
-    so on.
+    Features X are (P, m, d), of which client i of set s has those with the number place[s, i]. Of targets `y`
+    (L, N, m) and `shifts` (L or 0, N, d), which are added to all samples of a client, `sets` (R,) names each
+    run's. `batch` is (B, N, b), `loss` LEAST_SQUARES or LOGISTIC, `models` and `g` are (R, N, d). S and B
+    divide R; the first R / S runs share the first data set, and so on.
     """
-    S, N, m, _ = X.shape
-    R, B, b = len(models), len(batch), batch.shape[-1]
+    (S, N), R, B = place.shape, len(models), len(batch)
     together = R // max(S, B)  # runs that share their data and their minibatches
-    r, targets = np.empty((R, b), X.dtype), np.empty(b, y.dtype)
-    times, distinct, share = np.zeros(m, np.intp), np.empty(b, np.intp), np.empty(b, np.float64)
-    runs = np.arange(R)
+    scratch = minibatch_scratch(X, y, R, batch.shape[-1])
     for i in range(N):
         for first in range(0, R, together):
             s, last = first * S // R, first + together
-            n = weigh_drawn(batch[first * B // R, i], scale[s, i], times, distinct, share)
-            chosen = distinct[:n]
-            _predict_runs(X[s, i], chosen, models, runs[first:last], i, r)
-            for run in range(first, last):
-                mine = y[sets[run], i]
-                for j in range(n):
-                    targets[j] = mine[chosen[j]]
-                offset = _offset(shifts, sets[run], i, models[run, i])
-                for j in range(n):
-                    r[run, j] += offset
-                derivatives(r[run, :n], targets, loss)
-                for j in range(n):
-                    r[run, j] *= share[j]
-                _begin_with_shift(shifts, sets[run], i, r[run, :n], g[run, i])
-            _accumulate_rows(X[s, i], chosen, r, first, last, i, g)
+            drawn = batch[first * B // R, i]
+            data = X[place[s, i]], y, shifts, sets, scale[s, i]
+            on_minibatch(data, drawn, loss, i, first, last, models, g, i, scratch)
 
 
 @compiled
-def gradients(X, y, shifts, sets, weights, loss, models, g):
+def minibatch_scratch(X, y, runs, b):
+    """Memory for `on_minibatch`."""
+    counted = np.zeros(X.shape[1], np.intp), np.empty(b, np.intp), np.empty(b, np.float64)
+    return np.empty((runs, b), X.dtype), np.empty(b, y.dtype), np.arange(runs), counted
+
+
+@compiled
+def on_minibatch(data, drawn, loss, i, first, last, models, g, h, scratch):
+    """Fill g[run, h] with client i's gradient for runs from `first` to `last`, which share the samples."""
+    (X, y, shifts, sets, scale), (r, targets, runs, (times, distinct, share)) = data, scratch
+    n = weigh_drawn(drawn, scale, times, distinct, share)
+    chosen = distinct[:n]
+    _predict_runs(X, chosen, models, runs[first:last], i, r)
+    for run in range(first, last):
+        labels = y[sets[run], i]
+        for j in range(n):
+            targets[j] = labels[chosen[j]]
+        offset = _offset(shifts, sets[run], i, models[run, i])
+        for j in range(n):
+            r[run, j] += offset
+        derivatives(r[run, :n], targets, loss)
+        for j in range(n):
+            r[run, j] *= share[j]
+        _begin_with_shift(shifts, sets[run], i, r[run, :n], g[run, h])
+    _accumulate_rows(X, chosen, r, first, last, h, g)
+
+
+@compiled
+def gradients(X, place, y, shifts, sets, weights, loss, models, g):
     """Fill `g` with the gradients on all samples, weighted (S, N, m); else as `minibatch_gradients`.
 
     Each sample comes from memory once.
     """
-    S, N, m, _ = X.shape
+    (S, N), m = place.shape, X.shape[1]
     R = len(models) // S
     r, everyone, all_runs = np.empty((len(models), _BLOCK), X.dtype), np.arange(m), np.arange(len(models))
     offset, total = np.empty(len(models), X.dtype), np.empty(len(models), X.dtype)
@@ -69,7 +82,7 @@ def gradients(X, y, shifts, sets, weights, loss, models, g):
             for begin in range(0, m, _BLOCK):
                 drawn = everyone[begin : begin + _BLOCK]
                 n = len(drawn)
-                _predict_runs(X[s, i], drawn, models, runs, i, r)
+                _predict_runs(X[place[s, i]], drawn, models, runs, i, r)
                 for run in runs:
                     for j in range(n):
                         r[run, j] += offset[run]
@@ -77,7 +90,7 @@ def gradients(X, y, shifts, sets, weights, loss, models, g):
                     for j in range(n):
                         r[run, j] *= weights[s, i, drawn[j]]
                         total[run] += r[run, j]
-                _accumulate_rows(X[s, i], drawn, r, s * R, (s + 1) * R, i, g)
+                _accumulate_rows(X[place[s, i]], drawn, r, s * R, (s + 1) * R, i, g)
             if len(shifts) > 0:
                 for run in runs:
                     shift, gradient = shifts[sets[run], i], g[run, i]

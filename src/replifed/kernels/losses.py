@@ -222,7 +222,7 @@ def softmax_derivatives(z, y, p):
             for j in range(m):
                 p[i, j, c] = e[c, j] * total[j]
         for j in range(m):
-            p[i, j, y[i, j]] -= one
+            p[i, j, np.intp(y[i, j])] -= one
 
 
 @compiled_as_written

@@ -1,4 +1,4 @@
-"""The largest of many numbers, by radix selection: digit by digit, among those with equal digits so far."""
+"""The largest of many numbers, by halving the range in which the least of them lies."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import numpy as np
 
 from replifed.kernels import compiled
 
-# Bits of a digit; the first one of a double is its exponent.
-_DIGIT = 11
-_MASK = (1 << _DIGIT) - 1
+# Bits of a number behind its exponent, by its size in bytes: so far apart are integers of one octave.
+_SINGLE, _DOUBLE = 23, 52
+_FARTHEST = 1 << 60
+# Counting so many numbers costs as much as packing one.
+_PACKING = 8
 
 
 @compiled
@@ -23,7 +25,7 @@ def keep_largest(integers, most, keys, bounds, tau, kept):
     size = 0
     for s in range(len(bounds) - 1):
         size = max(size, bounds[s + 1] - bounds[s])
-    scratch = np.empty(size + 1, integers.dtype), np.empty(size + 1, keys.dtype), _counts()
+    scratch = np.empty(size, integers.dtype), np.empty(size + 1, keys.dtype)
     for run in range(len(integers)):
         all_keys = keys[min(run, len(keys) - 1)]
         for s in range(len(bounds) - 1):
@@ -41,21 +43,16 @@ def keep_largest_of_triangles(matrices, tau):
     """
     n = matrices.shape[1]
     size = n * (n + 1) // 2
-    packed, numbers, counts = np.empty(size), np.empty(size + 1, np.int64), _counts()
+    packed, numbers = np.empty(size), np.empty(size, np.int64)
     integers, most = packed.view(np.int64), np.int64((1 << 63) - 1)
     for A in matrices:
         for j in range(n):
             line = packed[j * (j + 1) // 2 :]
             for k in range(j + 1):
                 line[k] = A[j, k]
-        nonzero = 0
         for k in range(size):
-            # Without a branch: the next one overwrites what is zero.
-            numbers[nonzero] = integers[k] & most
-            nonzero += numbers[nonzero] != 0
-        threshold, equals = np.int64(1), size
-        if nonzero > tau:
-            threshold, equals, _ = _select(numbers[:nonzero], tau, counts)
+            numbers[k] = integers[k] & most
+        threshold, equals, _ = _select(numbers, tau, 1)
         A[:] = 0.0
         for j in range(n):
             line = integers[j * (j + 1) // 2 :]
@@ -67,32 +64,25 @@ def keep_largest_of_triangles(matrices, tau):
 
 
 @compiled
-def _counts():
-    return np.empty(1 << _DIGIT, np.int32)
-
-
-@compiled
 def keep_in_segment(entries, most, key, tau, scratch, filled):
-    """`keep_largest` of one segment (n,); scratch: integers (n + 1,), keys (n + 1,), and `_counts`."""
-    numbers, keys, counts = scratch
-    size, n = len(entries), 0
+    """`keep_largest` of one segment (n,); scratch: integers (n,) and keys (n + 1,)."""
+    numbers, keys = scratch
+    size = len(entries)
     for k in range(size):
-        # Without a branch, here and below: the next one overwrites what is not kept.
-        numbers[n] = entries[k] & most
-        n += numbers[n] != 0
-    threshold, count, equals = entries.dtype.type(1), 0, 0
-    if n > tau:
-        threshold, count, equals = _select(numbers[:n], tau, counts)
+        numbers[k] = entries[k] & most
+    threshold, count, equals = _select(numbers[:size], tau, 1)
     # In two loops: one that writes where it reads would be compiled without vectors.
     if equals > count:
         tied = 0
         for k in range(size):
+            # Without a branch: the next one overwrites what is not tied.
             keys[tied] = key[k]
             tied += entries[k] & most == threshold
-        last, _, _ = _select(keys[:equals], equals - count + 1, counts)
+        dropped, _, _ = _select(keys[:equals], equals - count, 0)  # these keys and higher ones
         for k in range(size):
             number = entries[k] & most
-            numbers[k] = entries[k] if number > threshold or (number == threshold and key[k] <= last) else 0
+            held = number > threshold or (number == threshold and key[k] < dropped)
+            numbers[k] = entries[k] if held else 0
     else:
         for k in range(size):
             numbers[k] = entries[k] if entries[k] & most >= threshold else 0
@@ -101,30 +91,47 @@ def keep_in_segment(entries, most, key, tau, scratch, filled):
 
 
 @compiled
-def _select(numbers, tau, counts):
-    """The tau-th largest of numbers >= 0, how many of its equals are among the tau, and in all.
+def _select(numbers, tau, least):
+    """A number that `tau` of `numbers` reach, or `least` if fewer reach that.
 
-    Overwrites `numbers`.
+    Returns with it how many that equal it are among the tau, and in all: only if these are more it has to be
+    one of the numbers. Overwrites `numbers`. A pass that counts is many times as fast as one that sorts.
     """
-    n, shift = len(numbers), 8 * numbers.itemsize - 1
-    while n > 1 and shift > 0:
-        shift = max(shift - _DIGIT, 0)
-        for digit in range(len(counts)):
-            counts[digit] = 0
-        largest = numbers[0]
-        for k in range(n):
-            largest = max(largest, numbers[k])
-        for k in range(n):
-            counts[(numbers[k] >> shift) & _MASK] += 1
-        # The digit of the tau-th largest; all numbers share those before.
-        digit = (largest >> shift) & _MASK
-        while counts[digit] < tau:
-            tau -= counts[digit]
-            digit -= 1
-        left = 0
-        for k in range(n):
-            number = numbers[k]
-            numbers[left] = number
-            left += (number >> shift) & _MASK == digit
-        n = left
-    return numbers[0], tau, n
+    low, top, reached, beyond = numbers.dtype.type(least), numbers[0], 0, 0
+    for k in range(len(numbers)):
+        top = max(top, numbers[k])
+    reached = _reaching(numbers, low)
+    if reached > tau and _PACKING * reached < len(numbers):
+        numbers = numbers[: _pack(numbers, low)]
+    # Most often the largest are a few octaves apart.
+    far = 1 << (_SINGLE if numbers.itemsize == 4 else _DOUBLE)
+    # `reached` are at least `low`; `beyond`, fewer than tau, are above `top`.
+    while reached > tau and low < top:
+        middle = numbers.dtype.type(top - min(far, (top - low) // 2))
+        count = _reaching(numbers, middle)
+        if count >= tau:
+            low, reached, far = middle, count, int(top)
+        else:
+            top, beyond, far = numbers.dtype.type(middle - 1), count, 2 * min(far, _FARTHEST)
+    return low, tau - beyond, reached - beyond
+
+
+@compiled
+def _reaching(numbers, least):
+    """Number of `numbers` that are at least `least`."""
+    count = numbers.dtype.type(0)  # of their own type, so that as many fit into a vector
+    for k in range(len(numbers)):
+        count = numbers.dtype.type(count + (numbers[k] >= least))
+    return np.int64(count)
+
+
+@compiled
+def _pack(numbers, least):
+    """Move numbers that are at least `least` to the front; returns how many."""
+    n = 0
+    for k in range(len(numbers)):
+        # Without a branch: the next one overwrites what is not kept.
+        number = numbers[k]
+        numbers[n] = number
+        n += number >= least
+    return n

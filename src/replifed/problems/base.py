@@ -79,12 +79,13 @@ class LocalSteps(Protocol):
         additive: bool = False,
         sparsity: int | None = None,
         clients: NDArray | None = None,
+        draws: int | None = None,
     ) -> LocalModels:
         """Hand the server's models `x` (R, D) to the clients that take part, (R or 1, c), all by default.
 
         `additive` promises that local models only ever change by adding multiples of gradients, `sparsity`
         that `x` and all local models between steps have at most so many non-zeros. Clients are in increasing
-        order.
+        order. `draws` is how many samples each draws in all steps, None where they take all.
         """
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from replifed.errors import ReplifedError
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.problems import products, restricted
+from replifed.problems.dense_clients import DenseClientModels
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.linear import (
     LinearObjective,
@@ -22,18 +23,25 @@ from replifed.problems.linear import (
     check_runs,
     floating,
 )
-from replifed.problems.losses import COMPILED, Loss
+from replifed.problems.losses import Loss
 
-# Arrays (S, N, ...).
-_STACKED = ("X", "y", "sizes", "weights", "sample_weights", "batch_weights")
-
-
-def in_span(samples: int, features: int) -> bool:
-    """Whether a minibatch costs less in the span of the samples (m numbers each) than outside (2 d)."""
-    return 3 * samples <= 2 * features
+# Arrays (S, N, ...) that a part of the problem has from the whole.
+_STACKED = ("place", "y", "sizes", "weights", "sample_weights", "batch_weights")
+# A client's matrix of so many entries is worth a product of its own, without a copy beside others.
+_WORTH_A_CALL = 1 << 12
 
 
-class DenseLinearModel(LinearObjective):
+def in_span(samples: int, features: int, draws: int | None = None, *, cohort: bool = False) -> bool:
+    """Whether local steps cost less in the span of the client's samples (m numbers each) than outside (2 d).
+
+    Predictions of all samples come first, unless the objective's record has them, and a product with all of
+    them last: with few `draws` of a client (None takes all samples) these cost more than the steps.
+    """
+    enough = draws is None or samples <= (draws if cohort else 4 * draws)
+    return 3 * samples <= 2 * features and enough
+
+
+class DenseLinearModel(DenseClientModels, LinearObjective):
     """f_i(x) = mean (or sum) over the client's samples of loss(X_i x, y_i) + l2 |x|^2 / 2.
 
     Parameters
@@ -75,8 +83,12 @@ class DenseLinearModel(LinearObjective):
                 f"features {X.shape} and targets {y.shape}: must be (sets, clients, samples, features) and "
                 "(sets, clients, samples)"
             )
-        self.X, self.y, self.loss_function, self.l2, self.dtype = X, y, loss, l2, X.dtype
+        self.y, self.loss_function, self.l2, self.dtype = y, loss, l2, X.dtype
         n_sets, self.n_clients, self.n_samples, self.n_features = X.shape
+        # Features of each client of each set, (P, m, d), and the number of each among them, (S, N).
+        self.rows = X.reshape(-1, *X.shape[2:])
+        self.place = np.arange(len(self.rows)).reshape(n_sets, -1)
+        self.X = self.rows.reshape(X.shape)
         self.dim = self.n_features * loss.n_outputs
         self.sizes = np.full((n_sets, self.n_clients), self.n_samples) if sizes is None else np.asarray(sizes)
         _check_sizes(self.sizes, X.shape[:3])
@@ -97,27 +109,43 @@ class DenseLinearModel(LinearObjective):
         # The data, models and outcome of the last predictions; a part of the problem has other data.
         self._predicted: tuple[Any, Any, Any] = None, None, None
 
+    @property
+    def _apart(self) -> bool:
+        """Whether clients' matrices are multiplied where they lie, one by one."""
+        return "X" not in vars(self) and self.n_samples * self.n_features >= _WORTH_A_CALL
+
     # -- the objective at the server's models ----------------------------------------------------
 
     def predictions(self, x: NDArray) -> NDArray:
         """X_i x for the server's models `x` (R, D); shape (R, N, m, C), not to be written to."""
-        if len(self.X) not in (1, len(x)):
+        S = len(self.place)
+        if S not in (1, len(x)):
             raise ReplifedError(
-                f"{len(x)} models of the server and {len(self.X)} data sets: must be one set, or one a model"
+                f"{len(x)} models of the server and {S} data sets: must be one set, or one a model"
             )
         # The record of the objective and the next round ask for the same.
-        X, last, z = self._predicted
-        if X is not self.X or last.dtype != x.dtype or not np.array_equal(last, x):
+        place, last, z = self._predicted
+        if place is not self.place or last.dtype != x.dtype or not np.array_equal(last, x):
             models = x.reshape(len(x), self.n_features, -1)
-            if len(self.X) == 1:
+            if self._apart:
+                z = self._products_apart(models)
+            elif S == 1:
                 # One product over all samples and all runs.
                 columns = models.transpose(1, 0, 2).reshape(self.n_features, -1)
                 z = products.tall_product(self.X[0].reshape(-1, self.n_features), columns)
                 z = z.reshape(self.n_clients, self.n_samples, len(x), -1).transpose(2, 0, 1, 3)
             else:
                 z = np.matmul(self.X, models[:, None])
-            self._predicted = self.X, x.copy(), z
+            self._predicted = self.place, x.copy(), z
         return z
+
+    def _products_apart(self, models: NDArray) -> NDArray:
+        """X_i x as `predictions`, for `models` (R, d, C)."""
+        (runs, d, C), S = models.shape, len(self.place)
+        columns = models.reshape(S, -1, d, C).transpose(0, 2, 1, 3).reshape(S, d, -1)
+        z = np.array([[self.rows[p] @ u for p in each] for each, u in zip(self.place, columns, strict=True)])
+        z = z.reshape(*z.shape[:3], -1, C).transpose(0, 3, 1, 2, 4)
+        return z.reshape(runs, *z.shape[2:])
 
     def _fit(self, z: NDArray) -> NDArray:
         values = self.loss_function.value(z, self.y)
@@ -136,7 +164,15 @@ class DenseLinearModel(LinearObjective):
 
     def combine(self, coefficients: NDArray) -> NDArray:
         """sum_i X_i' a_i for coefficients (R, N, m, C); shape (R, D)."""
-        runs, _, _, outputs = coefficients.shape
+        runs, _, m, outputs = coefficients.shape
+        if self._apart:
+            S, g = len(self.place), np.empty((runs, self.n_features, outputs), coefficients.dtype)
+            for s, each in enumerate(self.place):
+                of_set = slice(s * runs // S, (s + 1) * runs // S)
+                a = coefficients[of_set].transpose(1, 2, 0, 3).reshape(len(each), m, -1)
+                total = sum(self.rows[p].T @ a_i for p, a_i in zip(each, a, strict=True))
+                g[of_set] = total.reshape(self.n_features, -1, outputs).swapaxes(0, 1)
+            return g.reshape(runs, self.dim)
         flat = coefficients.reshape(runs, -1, outputs)
         if len(self.X) == 1:
             columns = flat.transpose(1, 0, 2).reshape(flat.shape[1], -1)
@@ -174,6 +210,14 @@ class DenseLinearModel(LinearObjective):
         # (X'hX + ridge) v, from right to left.
         return lambda v: self.combine(np.einsum("rnmab,rnmb->rnma", h, self.predictions(v))) + ridge * v
 
+    def per_client_hessians(self, u: NDArray) -> NDArray:
+        """See `problems.base.PerClientModels`."""
+        S, runs = len(self.X), len(u)
+        check_runs(runs, S)
+        sets = np.arange(runs) * S // runs
+        data = self if S in (1, runs) else self._part(lambda array: array[sets])
+        return data._hessians(products.client_products(data.X, u.reshape(*u.shape[:2], self.n_features, -1)))
+
     # -- constants -------------------------------------------------------------------------------
 
     def smoothness(self) -> NDArray:
@@ -207,132 +251,23 @@ class DenseLinearModel(LinearObjective):
             self._of_all = self.strong_convexity().min(axis=1), self.smoothness().max(axis=1)
         return self._of_all
 
-    # -- each client at a model of its own -------------------------------------------------------
-
-    def per_client_gradients(
-        self,
-        u: NDArray,
-        batch: NDArray | None = None,
-        clip: float | None = None,
-        *,
-        ridge: float | NDArray = 0.0,
-        linear: NDArray | None = None,
-    ) -> NDArray:
-        """See `problems.base.PerClientModels`."""
-        check_runs(len(u), len(self.X))
-        models = u.reshape(*u.shape[:2], self.n_features, -1)
-        if clip is not None and batch is not None:
-            raise ReplifedError("clip: for gradients on all samples, not on minibatches")
-        few = len(u) < products.FEWEST_COLUMNS * len(self.X)
-        if self.loss_function.name in COMPILED and clip is None and (batch is not None or few):
-            sets = np.arange(len(u)) * len(self.X) // len(u)
-            g = self.shifted_gradients(u, batch, self.y, np.empty((0,) * 3, self.dtype), sets)
-        elif batch is not None and self.loss_function.name == "softmax":
-            g = self._softmax_gradients(models, batch)
-        elif batch is not None:
-            raise ReplifedError(
-                f"minibatches: not for the loss {self.loss_function.name}, which is not built in"
-            )
-        else:
-            g = self._gradients_in_columns(models, clip)
-        g = g.reshape(u.shape)
-        weight = self.l2 + ridge
-        if np.any(weight):
-            g += np.reshape(weight, (-1, 1, 1)).astype(g.dtype) * u
-        if linear is not None:
-            g += linear
-        return g
-
-    def _gradients_in_columns(self, models: NDArray, clip: float | None) -> NDArray:
-        """Gradients (R, N, d, C) without the ridge; runs that share a data set are columns of one product."""
-        runs, N, d, C = models.shape
-        S = len(self.X)
-        columns = models.reshape(S, runs // S, N, d, C).transpose(0, 2, 3, 1, 4).reshape(S, N, d, -1)
-        z = np.matmul(self.X, columns).reshape(S, N, self.n_samples, -1, C)
-        r = self.loss_function.derivative(z, self.y[..., None])
-        r *= self.sample_weights[..., None, None]
-        if clip is not None:
-            # A sample's gradient is its residual, already times its weight, times its features.
-            weights, norms = self.sample_weights[..., None], self._norms[..., None]
-            lengths = np.linalg.norm(r, axis=-1) * norms
-            shorter = clip * weights / np.maximum(lengths, np.finfo(lengths.dtype).tiny)
-            r *= np.minimum(1.0, shorter)[..., None]
-        if runs * C == S:
-            # A single column: a row vector times the matrix is quicker than the transposed matrix times it.
-            return np.matmul(r.reshape(S, N, 1, -1), self.X).reshape(models.shape)
-        g = np.matmul(self.X.swapaxes(-1, -2), r.reshape(S, N, self.n_samples, -1))
-        g = g.reshape(S, N, d, -1, C).transpose(0, 3, 1, 2, 4)
-        # A copy: on a view the next operations would read memory in strides.
-        return np.ascontiguousarray(g)
-
-    def per_client_hessians(self, u: NDArray) -> NDArray:
-        """See `problems.base.PerClientModels`."""
-        S, runs = len(self.X), len(u)
-        check_runs(runs, S)
-        sets = np.arange(runs) * S // runs
-        data = self if S in (1, runs) else self._part(lambda array: array[sets])
-        return data._hessians(products.client_products(data.X, u.reshape(*u.shape[:2], self.n_features, -1)))
-
-    def shifted_gradients(
-        self, u: NDArray, batch: NDArray | None, y: NDArray, shifts: NDArray, sets: NDArray
-    ) -> NDArray:
-        """Gradients (R, N, d) without the ridge; `y`, `shifts` and `sets` are those of `problems.shifted`."""
-        from replifed.kernels.linear import gradients, minibatch_gradients
-
-        loss, g = COMPILED.index(self.loss_function.name), products.aligned_empty(u.shape, self.dtype)
-        u = np.ascontiguousarray(u, self.dtype)
-        if batch is None:
-            gradients(self.X, y, shifts, sets, self.sample_weights, loss, u, g)
-            return g
-        batch, scale = np.ascontiguousarray(batch), self.batch_weights / batch.shape[-1]
-        minibatch_gradients(self.X, y, shifts, sets, scale, batch, loss, u, g)
-        return g
-
-    def _softmax_gradients(self, models: NDArray, batch: NDArray) -> NDArray:
-        """Gradients (R, N, d, C) on minibatches without the ridge."""
-        from replifed.kernels.softmax import minibatch_gradients
-
-        models, batch = np.ascontiguousarray(models, self.dtype), np.ascontiguousarray(batch)
-        g, scale = np.empty_like(models), self.batch_weights / batch.shape[-1]
-        minibatch_gradients(self.X, self.y, scale, batch, models, g)
-        return g
-
-    def per_client_descent(
-        self, u: NDArray, steps: int, step: NDArray, *, ridge: float | NDArray = 0.0, linear: NDArray
-    ) -> NDArray:
-        """See `problems.base.PerClientModels`."""
-        check_runs(len(u), len(self.X))
-        if self.loss_function.name not in COMPILED:
-            for _ in range(steps):
-                u = u - step * self.per_client_gradients(u, ridge=ridge, linear=linear)
-            return u
-        from replifed.kernels.descent import descend, descend_together
-
-        w, runs = np.array(u, self.dtype, order="C"), len(u)
-        step_sizes, ridges = np.empty(w.shape[:2], self.dtype), np.empty(runs, self.dtype)
-        step_sizes[...], ridges[...] = step[..., 0], np.ravel(self.l2 + ridge)
-        loss, linear = COMPILED.index(self.loss_function.name), np.ascontiguousarray(linear, self.dtype)
-        kernel = descend_together if runs >= products.FEWEST_COLUMNS * len(self.X) else descend
-        kernel(self.X, self.y, self.sample_weights, loss, steps, step_sizes, ridges, linear, w)
-        return w
-
     # -- parts of the problem --------------------------------------------------------------------
 
     def with_clients(self, chosen: NDArray) -> DenseLinearModel:
         """See `problems.base.PerClientModels`."""
-        n_sets = len(self.X)
+        n_sets = len(self.place)
         if n_sets > 1 and len(chosen) > 1:  # one cohort is that of all runs
             chosen = self._by_set(chosen, "share their cohorts")
         run = np.arange(n_sets)[:, None] if n_sets > 1 else 0
         part = self._part(lambda array: array[run, chosen])
         # Cohorts that differ between runs make one data set a run out of one for all.
-        mu, L = (np.repeat(constant, len(part.X) // n_sets) for constant in self.common_mu_L())
+        mu, L = (np.repeat(constant, len(part.place) // n_sets) for constant in self.common_mu_L())
         part._of_all = mu, L
         return part
 
     def with_runs(self, kept: NDArray) -> DenseLinearModel:
         """See `problems.base.PerClientModels`."""
-        if len(self.X) == 1:
+        if len(self.place) == 1:
             return self
         sets = self._by_set(kept, "be kept together")
         part = self._part(lambda array: array[sets])
@@ -342,29 +277,25 @@ class DenseLinearModel(LinearObjective):
 
     def _by_set(self, of_runs: NDArray, what: str) -> NDArray:
         """One entry a data set, of an array with one entry a run."""
-        n_sets = len(self.X)
+        n_sets = len(self.place)
         check_runs(len(of_runs), n_sets)
         groups = of_runs.reshape(n_sets, -1, *of_runs.shape[1:])
         if (groups != groups[:, :1]).any():
             raise ReplifedError(f"runs that share a data set must {what}")
         return groups[:, 0]
 
-    def _part(self, pick: Callable[[NDArray], NDArray], keep: tuple[str, ...] = ()) -> DenseLinearModel:
-        """The problem with what `pick` takes of arrays (S, N, ...); all but `keep` is computed anew."""
+    def _part(self, pick: Callable[[NDArray], NDArray]) -> DenseLinearModel:
+        """The problem with what `pick` takes of arrays (S, N, ...), and the same features."""
         part = copy.copy(self)
         for name in list(vars(part)):
             if isinstance(getattr(type(self), name, None), cached_property):
                 del part.__dict__[name]
-        for name in _STACKED + keep:
+        for name in _STACKED:
             part.__dict__[name] = pick(getattr(self, name))
-        part.n_clients = part.X.shape[1]
+        part.n_clients = part.place.shape[1]
         return part
 
     # -- local models ----------------------------------------------------------------------------
-
-    @property
-    def _in_span(self) -> bool:
-        return in_span(self.n_samples, self.n_features)
 
     @cached_property
     def _total_weight(self) -> NDArray:
@@ -372,7 +303,8 @@ class DenseLinearModel(LinearObjective):
         return self.weights.sum(axis=1, keepdims=True)
 
     @cached_property
-    def _gram(self) -> NDArray:
+    def gram(self) -> NDArray:
+        """X_i X_i' of each client, (S, N, m, m)."""
         return self.X @ self.X.swapaxes(-1, -2)
 
     def local(
@@ -382,37 +314,34 @@ class DenseLinearModel(LinearObjective):
         additive: bool = False,
         sparsity: int | None = None,
         clients: NDArray | None = None,
+        draws: int | None = None,
     ):
         """See `problems.base.LocalSteps`."""
-        if clients is not None:
-            run = np.arange(len(self.X))[:, None] if len(self.X) > 1 else 0
-            keep = ("_gram",) if additive and self._in_span else ()
-            part = self._part(lambda array: array[run, clients], keep)
-            # The sum of the weights p_i stays what it was.
-            total = self._total_weight
-            part.weights = part.weights * (total / part.weights.sum(axis=1, keepdims=True))
-            return part.local(x, additive=additive, sparsity=sparsity)
-        if additive and self._in_span:
+        part = self if clients is None else self._cohort(clients)
+        if additive and in_span(self.n_samples, self.n_features, draws, cohort=clients is not None):
             return GramLocalModels(
-                lambda: self._gram,
-                self.predictions(x),
-                self.y,
-                self.sample_weights,
-                self.batch_weights,
-                self.l2,
-                self.loss_function,
-                self.combine,
+                lambda: self.gram.reshape(-1, self.n_samples, self.n_samples),
+                part.place,
+                part.predictions(x),
+                part.y,
+                part.sample_weights,
+                part.batch_weights,
+                part.l2,
+                part.loss_function,
+                part.combine,
                 x,
-                self.weights,
+                part.weights,
             )
-        return DenseLocalModels(self, x)
+        return DenseLocalModels(part, x)
+
+    def _cohort(self, clients: NDArray) -> DenseLinearModel:
+        """The problem of the clients that take part; the sum of the weights p_i stays what it was."""
+        run = np.arange(len(self.place))[:, None] if len(self.place) > 1 else 0
+        part = self._part(lambda array: array[run, clients])
+        part.weights = part.weights * (self._total_weight / part.weights.sum(axis=1, keepdims=True))
+        return part
 
     # -- minimisers over supports ----------------------------------------------------------------
-
-    @cached_property
-    def _norms(self) -> NDArray:
-        """Norm of each sample, (S, N, m)."""
-        return np.linalg.norm(self.X, axis=-1)
 
     @cached_property
     def _columns(self) -> NDArray:
@@ -467,6 +396,22 @@ class DenseLocalModels:
 
     def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         return hard_threshold(u, tau)
+
+    def descend(
+        self,
+        batches: list[NDArray] | list[None],
+        eta: float | NDArray,
+        pull: float | NDArray,
+        tau: int | NDArray | None,
+    ) -> NDArray | None:
+        """Compiled `algorithms.local_steps.gradient_steps` on minibatches; None for all samples."""
+        if batches[0] is None:
+            return None
+        linear = None
+        if np.any(pull):
+            linear = -np.reshape(pull, (-1, 1, 1)).astype(self.start.dtype) * self.start
+        step = np.reshape(eta, (-1, 1, 1))
+        return self._problem.minibatch_steps(self.start, batches, step, ridge=pull, linear=linear, tau=tau)
 
     def mean(self, u: NDArray) -> NDArray:
         p = np.broadcast_to(self._problem.weights, u.shape[:2])

@@ -2,8 +2,7 @@
 
 A local step of a linear model moves along the client's samples only: after any number of them the model
 is c x + X' a, with one coefficient a client's sample and output. With the Gram matrix X X', computed
-once, a step costs m x m instead of m x d. Arrays are indexed (..., m, C) as everywhere, but each output's
-samples are contiguous in memory, where numpy is fastest.
+once, a step costs m x m instead of m x d.
 """
 
 from __future__ import annotations
@@ -14,16 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.problems.losses import Loss
-from replifed.problems.products import FEWEST_COLUMNS, narrow_products
+from replifed.problems.losses import KERNELS, Loss
 
 
 @dataclass
 class GramLocalModels:
-    """Clients' models as (a, c) with u = c x + X' a, for the server's models x."""
+    """Clients' models as (a, c) with u = c x + X' a, for the server's models x: arrays (R, N, m + 1, C)."""
 
-    # X_i X_i' of each client, (S, N, m, m), zero beyond its n_i samples; the first local step does without.
-    gram: Callable[[], NDArray]
+    gram: Callable[[], NDArray]  # X X' of clients, (P, m, m), zero beyond its n_i samples; unused by one step
+    place: NDArray  # number of each client's among them, (S, N)
     predictions: NDArray  # X_i x, (R, N, m, C)
     targets: NDArray  # (S, N, m)
     sample_weights: NDArray  # of each sample in f_i, (S, N, m): 1/n_i for a mean, 1 for a sum, 0 for padding
@@ -34,36 +32,20 @@ class GramLocalModels:
     x: NDArray  # (R, D)
     weights: NDArray  # p_i, (S, N)
 
-    def __post_init__(self) -> None:
-        runs, clients, m, outputs = self.predictions.shape
-        self.predictions = _by_output(self.predictions)
-        # The last entry along the sample axis is c, the multiple of the server's model.
-        self.start = np.zeros((runs, clients, outputs, m + 1), dtype=self.predictions.dtype).swapaxes(-1, -2)
-        self.start[:, :, m] = 1.0
+    @property
+    def start(self) -> NDArray:
+        R, N, m, C = self.predictions.shape
+        u = np.zeros((R, N, m + 1, C), self.predictions.dtype)
+        u[:, :, m] = 1.0
+        return u
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
-        m = u.shape[2] - 1
-        g = np.empty_like(u)
-        g[:, :, m] = 0.0
-        if batch is not None and 2 * batch.shape[-1] < m:
-            self._minibatch_gradient(u, batch, g)
-        else:
-            # Residuals of all samples, weighted by how often each was drawn, need no gathering or scattering.
-            r = self.loss.derivative(self._at_samples(u), self.targets)
-            weights = self.sample_weights if batch is None else self._drawn_weights(batch)
-            np.multiply(r, weights[..., None], out=g[:, :, :m])
-        if self.l2:
-            g += self.l2 * u
+        a, c = u[:, :, :-1], u[:, :, -1:]
+        z = c * self.predictions + np.matmul(self.gram()[self.place], a)
+        weights = self.sample_weights if batch is None else self._drawn_weights(batch)
+        g = self.l2 * u
+        g[:, :, :-1] += self.loss.derivative(z, self.targets) * weights[..., None]
         return g
-
-    def _at_samples(self, u: NDArray) -> NDArray:
-        """Predictions (R, N, m, C) of the models `u`, not to be written to."""
-        a, known = u[:, :, :-1], self.predictions
-        if _is_start(u):
-            return known
-        z = self._products(a)
-        z += u[:, :, -1:] * known if self.l2 else known  # without a ridge c stays one
-        return z
 
     def _drawn_weights(self, batch: NDArray) -> NDArray:
         """Weights of all samples, (R or 1, N, m), by how often each is in the minibatch."""
@@ -72,30 +54,37 @@ class GramLocalModels:
         counts = np.bincount(index.ravel(), minlength=runs * clients * m).reshape(runs, clients, m)
         return counts.astype(self.predictions.dtype) * (self.batch_weights / b)[..., None]
 
-    def _minibatch_gradient(self, u: NDArray, batch: NDArray, g: NDArray) -> None:
-        """Fill all of `g` but c's derivatives, without the ridge."""
-        from replifed.kernels.gram import add_drawn, minibatch_predictions
+    def descend(
+        self,
+        batches: list[NDArray] | list[None],
+        eta: float | NDArray,
+        pull: float | NDArray,
+        tau: int | NDArray | None,
+    ) -> NDArray | None:
+        """Compiled `algorithms.local_steps.gradient_steps`; None for losses and thresholds that it lacks."""
+        if self.loss.name not in KERNELS or tau is not None:
+            return None
+        from replifed.kernels.gram import gradient_steps
 
-        predictions = self.predictions.swapaxes(-1, -2)
-        if _is_start(u):
-            z = _drawn(predictions, batch[:, :, None])
-        else:
-            z = np.empty((*predictions.shape[:-1], batch.shape[-1]), predictions.dtype)
-            models = np.ascontiguousarray(u.swapaxes(-1, -2))
-            minibatch_predictions(self.gram(), batch, models, predictions, z)
-        r = self.loss.derivative(z.swapaxes(-1, -2), _drawn(self.targets, batch))
-        r *= (self.batch_weights / batch.shape[-1])[..., None, None]
-        g[:, :, :-1] = 0.0
-        # A sample drawn twice counts twice.
-        add_drawn(batch, np.ascontiguousarray(r.swapaxes(-1, -2)), g.swapaxes(-1, -2))
-
-    def _products(self, a: NDArray) -> NDArray:
-        """X_i X_i' a_i for each client and run; as the Gram matrix is symmetric, row vectors times it."""
-        gram, (runs, clients, m, outputs) = self.gram(), a.shape
-        if len(gram) > 1 or runs * outputs < FEWEST_COLUMNS:
-            return narrow_products(a.swapaxes(-1, -2), gram).swapaxes(-1, -2)
-        flat = a.transpose(1, 0, 3, 2).reshape(clients, runs * outputs, m)
-        return narrow_products(flat, gram[0]).reshape(clients, runs, outputs, m).transpose(1, 0, 3, 2)
+        (runs, _, m, _), dtype, K = self.predictions.shape, self.predictions.dtype, len(batches)
+        gram = self.gram() if K > 1 else np.empty((0, m, m), dtype)
+        b = 1 if batches[0] is None else batches[0].shape[-1]
+        gradient_steps(
+            gram,
+            self.place,
+            np.ascontiguousarray(self.predictions),
+            self.targets,
+            self.sample_weights,
+            self.batch_weights / b,
+            K,
+            stacked(batches, self.place.shape[1]),
+            KERNELS.index(self.loss.name),
+            np.full(runs, eta, dtype),
+            dtype.type(self.l2),
+            np.full(runs, pull, dtype),
+            models := np.empty((*self.predictions.shape[:2], m + 1, self.loss.n_outputs), dtype),
+        )
+        return models
 
     def mean(self, u: NDArray) -> NDArray:
         p = self.weights[..., None]
@@ -105,18 +94,8 @@ class GramLocalModels:
         return kept + self.combine(p[..., None] * u[:, :, :-1])
 
 
-def _is_start(u: NDArray) -> bool:
-    """Whether the models are the server's, as in the first local step, so that predictions are known."""
-    return bool((u[:, :, -1] == 1).all()) and not u[:, :, :-1].any()
-
-
-def _by_output(array: NDArray) -> NDArray:
-    """The same values (..., m, C), each output's contiguous in memory."""
-    return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
-
-
-def _drawn(values: NDArray, batch: NDArray) -> NDArray:
-    """The values (S, N, ..., m) of the samples drawn, (B, N, ..., b)."""
-    sets = max(len(values), len(batch))
-    values, batch = (np.broadcast_to(array, (sets, *array.shape[1:])) for array in (values, batch))
-    return np.take_along_axis(values, batch, axis=-1)
+def stacked(batches: list[NDArray] | list[None], clients: int) -> NDArray:
+    """The minibatches of all steps, (K, R or 1, N, b), for compiled code; (0, 1, N, 0) for all samples."""
+    if batches[0] is None:
+        return np.empty((0, 1, clients, 0), np.int64)
+    return np.array(batches, dtype=np.int64)

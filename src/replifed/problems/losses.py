@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 # Losses of one output whose gradients have compiled inner loops.
 COMPILED = ("least_squares", "logistic")
+# Losses whose local steps are compiled as a whole.
+KERNELS = (*COMPILED, "softmax")
 
 
 class Loss(Protocol):

@@ -86,6 +86,19 @@ class ShiftedLinearModel(LinearObjective):
         """As in `problems.base.PerClientModels`, at models `u` (n, N, d) of the first n runs."""
         return self._shared.shifted_gradients(u, batch, self.y, self.shifts, self.sets)
 
+    def minibatch_steps(
+        self,
+        w: NDArray,
+        batches: list[NDArray],
+        eta: NDArray,
+        *,
+        ridge: float | NDArray = 0.0,
+        linear: NDArray | None = None,
+        tau: int | NDArray | None = None,
+    ) -> NDArray | None:
+        """As `DenseLinearModel.minibatch_steps`."""
+        return self._shared.shifted_steps(w, batches, eta, ridge, linear, tau, self.y, self.shifts, self.sets)
+
     def local(
         self,
         x: NDArray,
@@ -93,6 +106,7 @@ class ShiftedLinearModel(LinearObjective):
         additive: bool = False,
         sparsity: int | None = None,
         clients: NDArray | None = None,
+        draws: int | None = None,
     ) -> DenseLocalModels:
         """See `problems.base.LocalSteps`."""
         if clients is not None:

@@ -239,6 +239,7 @@ class SparseLinearModel(LinearObjective):
         additive: bool = False,
         sparsity: int | None = None,
         clients: NDArray | None = None,
+        draws: int | None = None,
     ):
         """See `problems.base.LocalSteps`."""
         if clients is not None:
@@ -262,7 +263,8 @@ class SparseLinearModel(LinearObjective):
             m = int(self.sizes.max())
             real = np.arange(m) < self.sizes[..., None]
             return GramLocalModels(
-                lambda: self._gram,
+                lambda: self._gram[0],
+                np.arange(self.n_clients)[None],
                 self._pad(self.predictions(x))[..., None],
                 self._pad(self.y)[None],
                 (real / self.sizes[..., None]).astype(self.dtype),
@@ -340,6 +342,41 @@ class _SideBySide:
         if problem.l2:
             g += problem.l2 * u
         return g
+
+    def descend(
+        self: Any,
+        batches: list[NDArray] | list[None],
+        eta: float | NDArray,
+        pull: float | NDArray,
+        tau: int | NDArray | None,
+    ) -> NDArray | None:
+        """Compiled `algorithms.local_steps.gradient_steps` on minibatches; None for what it lacks."""
+        if batches[0] is None or np.any(pull):
+            return None
+        from replifed.kernels.sparse import minibatch_steps
+
+        problem, A = self._problem, self._blocks
+        w = np.array(self.start, problem.dtype)
+        moved = np.empty(np.diff(self._bounds).max(), w.dtype)
+        (integers, most), R = as_integers(w), len(w)
+        keys, levels = np.empty((0, 0), np.int64), np.empty(0, np.int64)
+        if tau is not None:
+            check_levels(tau, w.shape)
+            keys, levels = self._columns, np.full(R, tau, np.int64)
+        minibatch_steps(
+            *(A.data, A.indices, A.indptr, problem.y, self._bounds),
+            np.array(batches, np.int64) + problem.first[:-1, None],
+            COMPILED.index(problem.loss_function.name),
+            np.full(R, eta, w.dtype),
+            w.dtype.type(problem.l2),
+            levels,
+            most,
+            keys,
+            w,
+            integers,
+            (moved, as_integers(moved)[0]),
+        )
+        return w
 
 
 class SparseLocalModels(_SideBySide):

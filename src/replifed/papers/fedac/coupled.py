@@ -22,9 +22,8 @@ from replifed.randomness import Streams
 # Calls of the authors' generator are joined to this number of steps, so that its results, of 64 bits, stay
 # small.
 _STEPS = 512
-# Runs are padded to a multiple of this, so that none is computed outside of a vector; where half of the last
-# vector would be padding, to fill a narrower one.
-_WIDTH, _NARROW = 8, 2
+# Runs are padded to a multiple of this: so many are computed at once.
+_WIDTH = 8
 
 
 class Numbers(NamedTuple):
@@ -89,8 +88,7 @@ class Constants(NamedTuple):
 
     def padded(self) -> Constants:
         """With the last run repeated."""
-        runs = len(self.eta)
-        more = -runs % (_WIDTH if runs % _WIDTH > _WIDTH // 2 else _NARROW)
+        more = -len(self.eta) % _WIDTH
         return Constants(*(np.concatenate([one, np.repeat(one[-1:], more)]) for one in self))
 
 

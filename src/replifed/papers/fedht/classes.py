@@ -41,7 +41,7 @@ class Digits(DenseLinearModel):
             self.local_share = share_unseen(u, self.unseen)
             return u
 
-        local.threshold = threshold
+        local.threshold, local.descend = threshold, None
         return local
 
 

@@ -1,0 +1,204 @@
+"""Dense linear models at which every client has a model of its own: gradients and descents."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.errors import ReplifedError
+from replifed.operators.hard_threshold import as_integers, check_levels
+from replifed.problems import products
+from replifed.problems.gram import stacked
+from replifed.problems.linear import check_runs
+from replifed.problems.losses import COMPILED, KERNELS, Loss
+
+
+class DenseClientModels:
+    """What `problems.base.PerClientModels` asks of dense data; attributes are those of `DenseLinearModel`."""
+
+    y: NDArray
+    rows: NDArray
+    place: NDArray
+    sample_weights: NDArray
+    batch_weights: NDArray
+    loss_function: Loss
+    l2: float
+    dtype: np.dtype
+    n_clients: int
+    n_samples: int
+    n_features: int
+
+    @cached_property
+    def X(self) -> NDArray:
+        """Features (S, N, m, d); a part of the problem copies them when they are asked for."""
+        return self.rows[self.place]
+
+    def per_client_gradients(
+        self,
+        u: NDArray,
+        batch: NDArray | None = None,
+        clip: float | None = None,
+        *,
+        ridge: float | NDArray = 0.0,
+        linear: NDArray | None = None,
+    ) -> NDArray:
+        """See `problems.base.PerClientModels`."""
+        check_runs(len(u), len(self.place))
+        models = u.reshape(*u.shape[:2], self.n_features, -1)
+        if clip is not None and batch is not None:
+            raise ReplifedError("clip: for gradients on all samples, not on minibatches")
+        few = len(u) < products.FEWEST_COLUMNS * len(self.place)
+        if self.loss_function.name in COMPILED and clip is None and (batch is not None or few):
+            g = self.shifted_gradients(u, batch, *self._unshifted(len(u)))
+        elif batch is not None and self.loss_function.name == "softmax":
+            g = self._softmax_gradients(models, batch)
+        elif batch is not None:
+            raise ReplifedError(
+                f"minibatches: not for the loss {self.loss_function.name}, which is not built in"
+            )
+        else:
+            g = self._gradients_in_columns(models, clip)
+        g = g.reshape(u.shape)
+        weight = self.l2 + ridge
+        if np.any(weight):
+            g += np.reshape(weight, (-1, 1, 1)).astype(g.dtype) * u
+        if linear is not None:
+            g += linear
+        return g
+
+    def _gradients_in_columns(self, models: NDArray, clip: float | None) -> NDArray:
+        """Gradients (R, N, d, C) without the ridge; runs that share a data set are columns of one product."""
+        runs, N, d, C = models.shape
+        S = len(self.X)
+        columns = models.reshape(S, runs // S, N, d, C).transpose(0, 2, 3, 1, 4).reshape(S, N, d, -1)
+        z = np.matmul(self.X, columns).reshape(S, N, self.n_samples, -1, C)
+        r = self.loss_function.derivative(z, self.y[..., None])
+        r *= self.sample_weights[..., None, None]
+        if clip is not None:
+            # A sample's gradient is its residual, already times its weight, times its features.
+            weights, norms = self.sample_weights[..., None], self._norms[..., None]
+            lengths = np.linalg.norm(r, axis=-1) * norms
+            shorter = clip * weights / np.maximum(lengths, np.finfo(lengths.dtype).tiny)
+            r *= np.minimum(1.0, shorter)[..., None]
+        if runs * C == S:
+            # A single column: a row vector times the matrix is quicker than the transposed matrix times it.
+            return np.matmul(r.reshape(S, N, 1, -1), self.X).reshape(models.shape)
+        g = np.matmul(self.X.swapaxes(-1, -2), r.reshape(S, N, self.n_samples, -1))
+        g = g.reshape(S, N, d, -1, C).transpose(0, 3, 1, 2, 4)
+        # A copy: on a view the next operations would read memory in strides.
+        return np.ascontiguousarray(g)
+
+    def shifted_gradients(
+        self, u: NDArray, batch: NDArray | None, y: NDArray, shifts: NDArray, sets: NDArray
+    ) -> NDArray:
+        """Gradients (R, N, d) without the ridge; `y`, `shifts` and `sets` are those of `problems.shifted`."""
+        from replifed.kernels.linear import gradients, minibatch_gradients
+
+        loss, g = COMPILED.index(self.loss_function.name), products.aligned_empty(u.shape, self.dtype)
+        u = np.ascontiguousarray(u, self.dtype)
+        if batch is None:
+            gradients(self.rows, self.place, y, shifts, sets, self.sample_weights, loss, u, g)
+            return g
+        batch, scale = np.ascontiguousarray(batch), self.batch_weights / batch.shape[-1]
+        minibatch_gradients(self.rows, self.place, y, shifts, sets, scale, batch, loss, u, g)
+        return g
+
+    def _unshifted(self, runs: int) -> tuple[NDArray, NDArray, NDArray]:
+        """Targets, shifts and sets as in `problems.shifted`, of runs that share the data sets."""
+        return self.y, np.empty((0,) * 3, self.dtype), np.arange(runs) * len(self.place) // runs
+
+    def minibatch_steps(
+        self,
+        w: NDArray,
+        batches: list[NDArray],
+        eta: NDArray,
+        *,
+        ridge: float | NDArray = 0.0,
+        linear: NDArray | None = None,
+        tau: int | NDArray | None = None,
+    ) -> NDArray | None:
+        """Each client's model after steps w <- H_tau(w - eta grad) on minibatches; None if not compiled.
+
+        Of f_i(w) + <a_i, w> + b |w|^2 / 2 with `ridge` b, (R,), and `linear` a, (R, N, D); `eta` is
+        (R or 1, N or 1, 1), each of `batches` (R or 1, N, b), and `tau` one sparsity level or one a run.
+        """
+        return self.shifted_steps(w, batches, eta, ridge, linear, tau, *self._unshifted(len(w)))
+
+    def shifted_steps(
+        self,
+        w: NDArray,
+        batches: list[NDArray],
+        eta: NDArray,
+        ridge: float | NDArray,
+        linear: NDArray | None,
+        tau: int | NDArray | None,
+        y: NDArray,
+        shifts: NDArray,
+        sets: NDArray,
+    ) -> NDArray | None:
+        """As `minibatch_steps`; `y`, `shifts` and `sets` are those of `problems.shifted`."""
+        check_runs(len(w), len(self.place))
+        if self.loss_function.name not in KERNELS:
+            return None
+        from replifed.kernels.local_steps import linear_steps, softmax_steps
+
+        (runs, N, D), drawn = w.shape, stacked(batches, self.n_clients)
+        models, moved = (products.aligned_empty(shape, self.dtype) for shape in (w.shape, (runs, 1, D)))
+        models[...] = w
+        if tau is not None:
+            check_levels(tau, w.shape)
+        integers, most = as_integers(models)
+        steps, ridges = np.empty((runs, N), self.dtype), np.empty(runs, self.dtype)
+        steps[...], ridges[...] = eta[..., 0], np.ravel(self.l2 + ridge)
+        step = (
+            self.batch_weights / drawn.shape[-1],
+            drawn,
+            steps,
+            ridges,
+            np.empty((0, 0, D), self.dtype) if linear is None else np.ascontiguousarray(linear, self.dtype),
+            np.empty(0, np.int64) if tau is None else np.full(runs, tau, np.int64),
+            most,
+            (models, integers),
+            (moved, as_integers(moved)[0]),
+        )
+        if self.loss_function.name == "softmax":
+            softmax_steps(self.rows, self.place, self.y, *step)
+        else:
+            loss = COMPILED.index(self.loss_function.name)
+            linear_steps(self.rows, self.place, y, shifts, sets, loss, *step)
+        return models
+
+    def _softmax_gradients(self, models: NDArray, batch: NDArray) -> NDArray:
+        """Gradients (R, N, d, C) on minibatches without the ridge."""
+        from replifed.kernels.softmax import minibatch_gradients
+
+        models, batch = np.ascontiguousarray(models, self.dtype), np.ascontiguousarray(batch)
+        g, scale = np.empty_like(models), self.batch_weights / batch.shape[-1]
+        minibatch_gradients(self.rows, self.place, self.y, scale, batch, models, g)
+        return g
+
+    def per_client_descent(
+        self, u: NDArray, steps: int, step: NDArray, *, ridge: float | NDArray = 0.0, linear: NDArray
+    ) -> NDArray:
+        """See `problems.base.PerClientModels`."""
+        check_runs(len(u), len(self.X))
+        if self.loss_function.name not in COMPILED:
+            for _ in range(steps):
+                u = u - step * self.per_client_gradients(u, ridge=ridge, linear=linear)
+            return u
+        from replifed.kernels.descent import descend, descend_together
+
+        w, runs = np.array(u, self.dtype, order="C"), len(u)
+        step_sizes, ridges = np.empty(w.shape[:2], self.dtype), np.empty(runs, self.dtype)
+        step_sizes[...], ridges[...] = step[..., 0], np.ravel(self.l2 + ridge)
+        loss, linear = COMPILED.index(self.loss_function.name), np.ascontiguousarray(linear, self.dtype)
+        kernel = descend_together if runs >= products.FEWEST_COLUMNS * len(self.X) else descend
+        kernel(self.X, self.y, self.sample_weights, loss, steps, step_sizes, ridges, linear, w)
+        return w
+
+    @cached_property
+    def _norms(self) -> NDArray:
+        """Norm of each sample, (S, N, m)."""
+        return np.linalg.norm(self.X, axis=-1)
