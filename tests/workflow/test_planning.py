@@ -63,7 +63,7 @@ def test_a_dry_run_of_all_is_the_plan_and_loads_no_numerics(whole):
     assert not loaded & {"scipy", "pandas", "matplotlib", "sklearn", "numba", "pyarrow"}
     # One paper's runs are grouped at every scale; all else is as it is planned, job by job.
     every = config.load(root=ROOT)
-    (together,) = (paper for paper in every["papers"] if every[paper]["together"])
+    (together,) = (paper for paper in every["papers"] if every[paper]["together"] is True)
     assert f"{together}: make all figures and tables" in result.jobs
 
     def single(jobs):
