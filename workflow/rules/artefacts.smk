@@ -31,7 +31,8 @@ for kind, suffixes in SUFFIXES.items():
         message:
             f"{{wildcards.paper}}: {verb} {{wildcards.artefact}}"
         shell:
-            JOB + " artefact {wildcards.paper} {wildcards.artefact}"
+            "REPLIFED_LOG={log:q} python -m replifed"
+            " artefact {wildcards.paper} {wildcards.artefact}"
             " --settings {params.settings:q} --scale {params.scale} {params.files} {params.written} > {log:q} 2>&1"
 
 
@@ -64,6 +65,6 @@ for job in grouping.artefacts:
         message:
             "{wildcards.paper}: make all figures and tables"
         shell:
-            JOB
-            + " artefacts {wildcards.paper} --settings {params.settings:q} --scale {params.scale}"
+            "REPLIFED_LOG={log:q} python -m replifed"
+            " artefacts {wildcards.paper} --settings {params.settings:q} --scale {params.scale}"
             " {params.inputs} --outputs {params.outputs} > {log:q} 2>&1; {params.note}"

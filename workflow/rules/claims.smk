@@ -18,7 +18,8 @@ rule measure_claims:
     message:
         "{wildcards.paper}: measure the claims"
     shell:
-        JOB + " claims measure {wildcards.paper} --settings {params.settings:q}"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " claims measure {wildcards.paper} --settings {params.settings:q}"
         " --scale {params.scale} {params.files} --out {output:q} > {log:q} 2>&1"
 
 
@@ -43,7 +44,8 @@ rule measure_claim:
     message:
         "{wildcards.paper}: measure {wildcards.claim}"
     shell:
-        JOB + " claims measure {wildcards.paper} --only {wildcards.claim:q}"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " claims measure {wildcards.paper} --only {wildcards.claim:q}"
         " --settings {params.settings:q} --scale {params.scale} {params.files}"
         " --out {output:q} > {log:q} 2>&1"
 
@@ -64,7 +66,8 @@ rule errata:
     message:
         "{wildcards.paper}: check the errata"
     shell:
-        JOB + " errata {wildcards.paper} --out {output:q} > {log:q} 2>&1"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " errata {wildcards.paper} --out {output:q} > {log:q} 2>&1"
 
 
 rule claims:
@@ -86,5 +89,6 @@ rule claims:
     message:
         "collect the claims of all papers"
     shell:
-        JOB + " claims collect {input.files:q} --out {output.claims:q}"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " claims collect {input.files:q} --out {output.claims:q}"
         " --statements {output.statements:q} --not-claimed {output.not_claimed:q} > {log:q} 2>&1"

@@ -64,10 +64,6 @@ RESUME_LINE = (
 )
 
 
-# How every job that has a benchmark begins; it writes what it used beside that.
-JOB = f"{usage.LOG}={{log:q}} python -m replifed"
-
-
 # --- Configuration ---
 
 

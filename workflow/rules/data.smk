@@ -22,7 +22,8 @@ rule fetch:
     message:
         "{wildcards.dataset}: fetch"
     shell:
-        JOB + " data fetch {wildcards.dataset} --raw-dir {params.folder:q}"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " data fetch {wildcards.dataset} --raw-dir {params.folder:q}"
         " --policy {params.policy} {params.substitutes} 2>&1 | tee {log:q} >&2"
 
 
@@ -48,8 +49,8 @@ rule own_dataset:
     message:
         "{wildcards.dataset}: read and check"
     shell:
-        JOB
-        + " data own {wildcards.dataset} --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " data own {wildcards.dataset} --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule parse:
@@ -72,5 +73,6 @@ rule parse:
     message:
         "{wildcards.dataset}: parse and check"
     shell:
-        JOB + " data parse {wildcards.dataset} --raw-dir {params.folder:q}"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " data parse {wildcards.dataset} --raw-dir {params.folder:q}"
         " --out {output:q} > {log:q} 2>&1"

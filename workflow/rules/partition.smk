@@ -18,6 +18,7 @@ rule partition:
     message:
         "{wildcards.paper}: split the data of {wildcards.experiment} between the clients"
     shell:
-        JOB + " partition {wildcards.paper} {wildcards.experiment}"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " partition {wildcards.paper} {wildcards.experiment}"
         " --settings {params.settings:q} --data {input.data:q}"
         " --out {output.npz:q} --table {output.table:q} > {log:q} 2>&1"

@@ -19,8 +19,8 @@ rule comparison_report:
     message:
         "write the report of the comparison"
     shell:
-        JOB
-        + " report --single --figures-dir {params.figures:q} --scale {params.scale}"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " report --single --figures-dir {params.figures:q} --scale {params.scale}"
         " --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"
 
 
@@ -50,7 +50,8 @@ rule report:
     message:
         "write the report"
     shell:
-        JOB + " report --claims {input.claims:q} --not-claimed {input.not_claimed:q}"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " report --claims {input.claims:q} --not-claimed {input.not_claimed:q}"
         " --errata {input.errata:q} --figures-dir {params.figures:q} --scale {params.scale}"
         " --settings {params.settings:q} {params.single} {params.files} > {log:q} 2>&1"
 
@@ -96,6 +97,6 @@ if config["scale"] == "paper":
         message:
             "write the page of pictures"
         shell:
-            JOB
-            + " gallery --figures-dir {params.figures:q} --settings {params.settings:q}"
+            "REPLIFED_LOG={log:q} python -m replifed"
+            " gallery --figures-dir {params.figures:q} --settings {params.settings:q}"
             " --out {output:q} > {log:q} 2>&1"

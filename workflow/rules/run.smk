@@ -21,7 +21,8 @@ rule run_method:
     message:
         "{wildcards.paper}: run {wildcards.method} on {wildcards.experiment}"
     shell:
-        JOB + " run {wildcards.paper} {wildcards.experiment} {wildcards.method}"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " run {wildcards.paper} {wildcards.experiment} {wildcards.method}"
         " --settings {params.settings:q} {params.files}"
         " --out {output:q} 2>&1 | tee {log:q} >&2"
 
@@ -48,7 +49,8 @@ rule seeds:
     message:
         "{wildcards.paper}: count the seeds of {wildcards.experiment}"
     shell:
-        JOB + " claims seeds {wildcards.paper} {wildcards.experiment}"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " claims seeds {wildcards.paper} {wildcards.experiment}"
         " --settings {params.settings:q} --most {params.most} {params.files}"
         " --out {output:q} > {log:q} 2>&1"
 
@@ -85,6 +87,6 @@ for job in grouping.runs:
         message:
             f"{job.paper}: run {{wildcards.method}} on {', '.join(job.experiments)}"
         shell:
-            JOB
-            + " run-together {params.paper} {wildcards.method} --settings {params.settings:q}"
+            "REPLIFED_LOG={log:q} python -m replifed"
+            " run-together {params.paper} {wildcards.method} --settings {params.settings:q}"
             " {params.inputs} --outputs {params.outputs} 2>&1 | tee {log:q} >&2; {params.note}"

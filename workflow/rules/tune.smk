@@ -20,5 +20,6 @@ rule tune:
     message:
         "{wildcards.paper}: tune {wildcards.method} on {wildcards.experiment}"
     shell:
-        JOB + " tune {wildcards.paper} {wildcards.experiment} {wildcards.method}"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " tune {wildcards.paper} {wildcards.experiment} {wildcards.method}"
         " --settings {params.settings:q} {params.files} --out {output:q} 2>&1 | tee {log:q} >&2"

@@ -18,8 +18,8 @@ rule manifest:
     message:
         "list what was made, by hash"
     shell:
-        JOB
-        + " manifest write {input.files:q} --folders {params.folders:q} --out {output:q} > {log:q} 2>&1"
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " manifest write {input.files:q} --folders {params.folders:q} --out {output:q} > {log:q} 2>&1"
 
 
 # The manifest is no input here: Snakemake would write it anew if a file had changed, and find nothing.
