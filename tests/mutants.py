@@ -47,6 +47,7 @@ SHARED = {
     "fedgradmp_rates": "fedgradmp",
     "hard_thresholding": "fedht",
     "line_search": "newton",
+    "local_steps": "fedavg",
     "mixed_solvers": "fedplt",
     "local_solvers": "fedplt",
     "newton_type": "shed",

@@ -662,8 +662,8 @@ def test_fedplt_is_seen_with_what_the_coordinator_knows_after_a_round():
 def test_fedplt_starts_at_random_models_of_each_runs_deviation():
     sizes = SimpleNamespace(n_clients=40, dim=50, dtype=np.float32)
     start = FedPLT(rho=1.0, solver=Gradient(steps=1), start_deviation=np.array([0.0, 0.5, 2.0]))
-    x, z, y, _ = start.init(sizes, Streams(0, (1, 1, 1)))
-    assert x.dtype == np.float32 and not z.any() and not y.any() and start.stochastic
+    x, z, mean = start.init(sizes, Streams(0, (1, 1, 1)))
+    assert x.dtype == np.float32 and not z.any() and not mean.any() and start.stochastic
     assert not x[0].any() and np.std(x[1]) == pytest.approx(0.5, rel=0.05)
     np.testing.assert_allclose(x[2], 4 * x[1], rtol=1e-6)
 
