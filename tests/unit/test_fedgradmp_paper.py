@@ -105,9 +105,10 @@ def test_a_frame_is_measured_in_full_and_recovered_in_the_small_space():
         "decay": 0.9,
         "alpha": 0.5,
         "sparsity": 3,
+        "replicates": [1],
     }
     asked = Clip.of_job(settings)
-    frame = problems.video(asked, frames, problems.dictionary(asked, frames), 1)
+    [frame] = problems.videos(asked, frames)
     np.testing.assert_array_equal(frame.image, frames[11] / 255)
     assert frame.atoms.shape == (768, 6)
     np.testing.assert_allclose(frame.projection.gram, frame.atoms.T @ frame.atoms, atol=1e-10)
@@ -120,7 +121,7 @@ def test_a_frame_is_measured_in_full_and_recovered_in_the_small_space():
     held = np.flatnonzero(frame.best)
     left = frame.image - frame.atoms @ frame.best
     np.testing.assert_allclose(frame.atoms[:, held].T @ left, 0, atol=1e-8)
-    short = problems.video(asked, frames[:4], problems.dictionary(asked, frames[:4]), 1)
+    [short] = problems.videos(asked, frames[:4])
     assert short.atoms.shape[1] == 3
     np.testing.assert_array_equal(short.image, frames[3] / 255)
 

@@ -330,12 +330,10 @@ def _video(
     method: str, settings: of.Video | of.DrawnVideo, table: Any, progress: Progress
 ) -> Iterator[Mapping[str, Any] | pd.DataFrame]:
     """Recover a frame; rows with `part` "pixels" hold the picture of the first repetition."""
-    frames = problems.clip_of(settings, table)
     progress("learning the dictionary", 0, len(settings.replicates))
-    atoms = problems.dictionary(settings, frames)  # the same for all repetitions
-    for number, replicate in enumerate(settings.replicates):
+    frames = problems.videos(settings, problems.clip_of(settings, table))
+    for number, (replicate, frame) in enumerate(zip(settings.replicates, frames, strict=True)):
         progress(f"seed {replicate}", number, len(settings.replicates))
-        frame = problems.video(settings, frames, atoms, replicate)
         tau = min(settings.sparsity, frame.problem.dim)
         plan = Planned(
             algorithm=method_class(method)(

@@ -108,31 +108,32 @@ def clip_of(settings: of.Video | of.DrawnVideo, table: Any) -> NDArray:
     )[0]
 
 
-def dictionary(settings: of.Clip, frames: NDArray) -> NDArray:
-    """Atoms (pixels, d) learned by K-SVD from the frames, bytes (frames, pixels), before the target."""
-    target = min(settings.target, len(frames)) - 1
-    training = frames[: min(settings.training, target)].T / 255.0
-    d = min(settings.atoms, training.shape[1])
-    rng = generator(settings.seed, 0, None, "data/ksvd")
-    return ksvd(training, d, min(settings.atom_sparsity, d), settings.iterations, rng).atoms
+def videos(settings: of.Clip, frames: NDArray) -> Iterator[Frame]:
+    """Figure 2: learn a dictionary from the frames before the target, measure the target at each client.
 
-
-def video(settings: of.Clip, frames: NDArray, atoms: NDArray, replicate: int) -> Frame:
-    """Figure 2: measure the target, in a dictionary of `atoms` (pixels, d), at each client.
-
-    Takes bytes (frames, pixels). `replicate` names the measurements.
+    Takes bytes (frames, pixels). Yields measurements of each repetition, which share the dictionary.
     """
-    image = frames[min(settings.target, len(frames)) - 1] / 255.0
+    target = min(settings.target, len(frames)) - 1
+    training, image = frames[: min(settings.training, target)].T / 255.0, frames[target] / 255.0
+    d = min(settings.atoms, training.shape[1])
+    atoms = ksvd(
+        training,
+        d,
+        min(settings.atom_sparsity, d),
+        settings.iterations,
+        generator(settings.seed, 0, None, "data/ksvd"),
+    ).atoms
     # Lengths and inner products of combinations of atoms are those in R^d: nothing else needs the pixels.
     _, small = dictionaries.small_space(atoms)
     projection = MatchingPursuit(small.T @ small)
-    N, m, d = settings.clients, settings.samples, atoms.shape[1]
-    rng = generator(settings.seed, replicate, None, "data/video")
-    X, y = np.empty((1, N, m, d)), np.empty((1, N, m))
-    for i, A in enumerate(heterogeneous(rng, N, m, len(image), settings.alpha, settings.decay)):
-        X[0, i], y[0, i] = A @ atoms, A @ image
     best = projection.pursue((image @ atoms)[None], min(settings.sparsity, d))[0]
-    return Frame(DenseLinearModel(X, y, LeastSquares()), projection, atoms, image, best)
+    N, m = settings.clients, settings.samples
+    for replicate in settings.replicates:
+        rng = generator(settings.seed, replicate, None, "data/video")
+        X, y = np.empty((1, N, m, d)), np.empty((1, N, m))
+        for i, A in enumerate(heterogeneous(rng, N, m, len(image), settings.alpha, settings.decay)):
+            X[0, i], y[0, i] = A @ atoms, A @ image
+        yield Frame(DenseLinearModel(X, y, LeastSquares()), projection, atoms, image, best)
 
 
 class Digits(NamedTuple):
