@@ -9,7 +9,7 @@ from replifed.kernels import compiled
 # Bits of a number behind its exponent, by its size in bytes: so far apart are integers of one octave.
 _SINGLE, _DOUBLE = 23, 52
 _FARTHEST = 1 << 60
-# Counting so many numbers costs as much as packing one.
+# Numbers that are counted in the time in which one is packed.
 _PACKING = 8
 
 

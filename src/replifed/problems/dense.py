@@ -27,7 +27,7 @@ from replifed.problems.losses import Loss
 
 # Arrays (S, N, ...) that a part of the problem has from the whole.
 _STACKED = ("place", "y", "sizes", "weights", "sample_weights", "batch_weights")
-# A client's matrix of so many entries is worth a product of its own, without a copy beside others.
+# Fewest entries of a client's matrix for a product of its own, without a copy beside others.
 _WORTH_A_CALL = 1 << 12
 
 

@@ -12,8 +12,8 @@ from replifed.operators.matrices import solve_each
 from replifed.problems.base import HessianProducts
 
 _MOST_STEPS = 100
-# Up to so many coordinates, and entries of all clients' Hessians, Newton's systems are solved by factors,
-# above by products with the Hessian.
+# Most coordinates, and most entries of all clients' Hessians, for which Newton's systems are solved by
+# factors; above, they are solved by products with the Hessian.
 _MOST_FACTORED, _MOST_ENTRIES = 2000, 1 << 28
 # Largest gradient norm that remains, relative to one plus that at zero. Rounding may keep it a little higher;
 # then the step that no longer improves is the last.

@@ -22,7 +22,7 @@ from replifed.randomness import Streams
 # Calls of the authors' generator are joined to this number of steps, so that its results, of 64 bits, stay
 # small.
 _STEPS = 512
-# Runs are padded to a multiple of this: so many are computed at once.
+# Number of runs computed at once; runs are padded to a multiple of it.
 _WIDTH = 8
 
 
