@@ -11,7 +11,7 @@ LONGEST = (
     *("test_real_run", "test_contract", "test_pictures", "test_open_house", "test_planning", "test_reruns"),
     *("test_fedmm_paper", "test_toy_paper", "test_curves", "test_qshed_paper", "test_fedac_paper"),
     *(
-        "test_verdicts",
+        "test_fedht_claims",
         "test_config",
         "test_fedplt_paper",
         "test_errata",

@@ -60,6 +60,16 @@ def sentences_file(paper: str) -> Path:
     return folder_of(paper) / "sentences.yaml"
 
 
+def finding_file(paper: str) -> Path:
+    """Return the file that says in a few sentences what came of a paper, which may be missing."""
+    return folder_of(paper) / "finding.md"
+
+
+def text_of(file: Path) -> str:
+    """Return the text of a file, "" if it is missing."""
+    return file.read_text(encoding="utf-8").strip() if file.is_file() else ""
+
+
 def part(paper: str, name: str) -> str:
     """Return the module that holds a part of a paper, such as its claims.
 

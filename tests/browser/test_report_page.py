@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.claim import Claim
 from replifed.claims.sentences import write_not_claimed
 from replifed.claims.verdicts import measure
@@ -50,7 +51,7 @@ def claim(name, values, **more):
         id=f"fedht.{name}",
         paper="fedht",
         artefact="fig1",
-        kind="value",
+        kind="near",
         statement=f"The rate is {more['published']}, as {name} says.",
         tolerance=0.1,
         tolerance_reason="a tenth",
@@ -83,7 +84,23 @@ def report(tmp_path_factory):
     pd.DataFrame(rows).query("local_steps == 3").to_csv(figures / "fig3.csv", index=False)
     for name in ("fig1", "fig3"):
         save(canvas(1, 1)[0], figures / f"{name}.png")
+    axes = Axes(
+        Axis("step", "?", *(Option(name, "chosen", "a grid") for name in ("own", "common"))),
+        Axis("loss", "?", Option("mean", "printed", "(2)"), Option("sum", "fitted", "Table 1 comes out")),
+    )
+    rates = {("own", "mean"): 0.4, ("own", "sum"): 0.5, ("common", "sum"): 0.6}
+    main = [
+        Claim(
+            **{"id": f"fedht.rate.{step}.{loss}", "part": "fedht.rate", "paper": "fedht", "artefact": "fig1"},
+            **{"kind": "value", "statement": "The rate is one half.", "unit": "rate", "axes": axes},
+            **{"options": {"step": step, "loss": loss}, "published": 0.5, "precision": 0.05, "rival": 0.9},
+            **{"main": True, "statement_id": "fedht.rate", "place": "Abstract", "sentence": "It is faster."},
+            measure=lambda inputs, rate=rate: rate + 0.01 * np.linspace(-1, 1, 20),
+        )
+        for (step, loss), rate in rates.items()
+    ]
     found = [
+        *main,
         claim("beta", [0.5, 0.52, 0.51], published=0.5),
         claim("alpha", [0.9, 0.92, 0.91], published=0.1, note="a scale is not stated; seeds agree"),
         claim("gamma", [10.0, 10.02, 9.99], published=10.0),
@@ -232,26 +249,59 @@ def test_claims_are_filtered_searched_and_sorted(report):
         const ids = () => all("#claims-table tbody tr").filter(one => !one.hidden).map(one => one.id);
         const input = document.querySelector(".filters input"), verdict = all(".filters select")[1];
         const choose = (one, value, name) => { one.value = value; one.dispatchEvent(new Event(name)); };
-        choose(verdict, "deviates", "change");
-        found.deviates = [ids(), byId("count").textContent];
+        choose(verdict, "fails", "change");
+        found.fails = [ids(), byId("count").textContent];
         choose(verdict, "", "change");
         choose(input, "gamma says", "input");
         found.searched = ids();
         location.hash = "#fedht.alpha";
         await wait(100);
         found.linked = [ids().length, Math.round(byId("fedht.alpha").getBoundingClientRect().top) >= 30];
-        const heads = all("#claims-table th"), published = heads[6];
+        choose(input, "says", "input");
+        const heads = all("#claims-table th"), published = heads[7];
         published.querySelector("button").click();
         found.rising = [ids(), published.getAttribute("aria-sort")];
         published.querySelector("button").click();
         found.falling = [ids(), published.getAttribute("aria-sort")];
         """,
     )
-    assert found["deviates"] == [["fedht.alpha"], "1 of 3 claims"]
+    assert found["fails"] == [
+        ["fedht.rate.own.mean", "fedht.rate.common.sum", "fedht.alpha"],
+        "3 of 6 claims",
+    ]
     assert found["searched"] == ["fedht.gamma"]
-    assert found["linked"] == [3, True]
+    assert found["linked"] == [6, True]
     assert found["rising"] == [["fedht.alpha", "fedht.beta", "fedht.gamma"], "ascending"]
     assert found["falling"] == [["fedht.gamma", "fedht.beta", "fedht.alpha"], "descending"]
+
+
+def test_main_claims_are_drawn_by_reading_and_lead_to_their_claims(report):
+    found = observed(
+        report,
+        """
+        const section = byId("fedht-main"), shown = () => all("svg[role=img]").filter(seen);
+        const table = section.nextElementSibling, picture = table.nextElementSibling;
+        found.cells = [...table.querySelectorAll("tbody td")].map(one => one.textContent);
+        found.folded = picture.querySelector("svg").checkVisibility();
+        picture.open = true;
+        await wait(50);
+        found.said = picture.querySelector("svg").getAttribute("aria-label");
+        found.dots = picture.querySelectorAll("svg circle").length;
+        found.open = seen(picture.querySelector("svg"));
+        table.querySelector("a").click();
+        await wait(50);
+        found.target = location.hash;
+        """,
+    )
+    assert found["cells"] == [
+        *("~ depends", "It is faster. Abstract claims", "fails"),
+        "it holds in 1 of 2 other readings, not in loss: sum; step: common",
+        "published 0.5, measured 0.5 [0.4366, 0.5634]",
+    ]
+    assert (found["folded"], found["open"]) == (False, True)
+    assert found["said"].startswith("It is faster. In 3 readings: loss: mean; step: own fails")
+    assert found["dots"] == 3 + 6
+    assert found["target"] == "#fedht.rate.own.sum"
 
 
 def test_nothing_is_cut_off_at_any_width(report):

@@ -15,8 +15,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import planted_paper
 from replifed import cli
 from replifed import settings as config
+from replifed.claims import tables
 from replifed.claims.verdicts import COLUMNS
 from replifed.cli import make
 from replifed.data.catalogue import CATALOGUE
@@ -206,6 +208,62 @@ def test_claims_and_report(calls, tmp_path):
             },
         ),
     ]
+
+
+WHY = {
+    "demo.table1.rate.sum-own": [
+        "demo.table1.rate: consistent sentence Table 1, row 1, main claim Its rate is 0.53.",
+        "since it holds in the explained account; it holds in 1 of 3 other readings, not in loss: mean;",
+        "reading fails in loss: mean; step: own (uncertain)",
+        "reading loss: sum, fitted: Table 1 comes out, but no text has it; step: own, chosen: a grid",
+        "accounts explained runs run:sim/fast run:sim/slow",
+        "[0.501, 0.559] in which the published number is to lie published 0.53, rival 0.7",
+        "among the 2 values of table1 in this reading",
+        "verdict holds: the published number lies in the prediction interval, its rival does not",
+    ],
+    "demo.fig3.hangs": [
+        "twins holds with the first perturbed runs in place, with the second holds",
+        "verdict inconclusive: runs depend on rounding, and perturbed ones differ",
+    ],
+    "demo.fig1.deviates": ["since an account fails", "demo.stalls: fails claim No run stalls. (shape)"],
+    "demo.section5.time": ["demo.section5.time: untestable"],
+    "demo.section6.cohorts": ["demo.section6.cohorts: no statement, its claims only inform"],
+}
+
+
+@pytest.mark.parametrize("name", WHY)
+def test_why_says_what_decided(tmp_path, capsys, name):
+    tables.write(tmp_path / "claims.csv", COLUMNS, planted_paper.rows())
+    assert cli.main(["claims", "--file", str(tmp_path / "claims.csv"), "--why", name]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert [told for told in WHY[name] if told not in said] == []
+
+
+def test_why_and_verdicts_of_unknown_names_are_refused_with_the_known_ones(tmp_path, capsys):
+    tables.write(tmp_path / "claims.csv", COLUMNS, planted_paper.rows())
+    words = ["claims", "--file", str(tmp_path / "claims.csv")]
+    assert cli.main([*words, "--why", "demo.table1.rates"]) == 2
+    assert "unknown claim or statement 'demo.table1.rates'; did you mean" in capsys.readouterr().err
+    assert cli.main([*words, "--verdict", "nearly"]) == 2
+    said = capsys.readouterr().err
+    assert all(name in said for name in ("consistent", "depends", "deviates", "fails", "holds", "untestable"))
+
+
+def test_main_claims_are_printed_first(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tables.write(tmp_path / "claims.csv", COLUMNS, planted_paper.rows()[::-1])
+    words = ["claims", "--file", str(tmp_path / "claims.csv")]
+    assert cli.main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    of_main = [n for n, line in enumerate(lines) if "main claim demo." in line]
+    claims = [n for n, line in enumerate(lines) if line[:1] in "✓✗?–" and line and n not in of_main]
+    assert len(of_main) == 5 and max(of_main) < min(claims)
+    names = [lines[n].split()[2] for n in claims]
+    assert names[17] == "demo.faster" and names[18] == "demo.cohorts"
+    assert cli.main([*words, "--verdict", "depends"]) == 0
+    shown = capsys.readouterr().out
+    assert "main claim demo.fig1.depends" in shown and "main claim demo.fig1.deviates" not in shown
+    assert shown.count("demo.depends") == 4 and "demo.stalls" not in shown
 
 
 @pytest.mark.parametrize(

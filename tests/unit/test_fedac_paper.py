@@ -9,8 +9,11 @@ import pytest
 import scipy.sparse as sp
 
 from replifed.algorithms.fedac import coupling
+from replifed.claims import scores
+from replifed.claims.verdicts import described
 from replifed.data.table import Table
 from replifed.papers.fedac import experiments, measures, published
+from replifed.papers.fedac.claims import CLAIMS
 from replifed.papers.fedac.coupled import Logistic, constants_of, draw, objectives
 from replifed.papers.fedac.paper import VARIANTS
 from replifed.parts import typed
@@ -127,6 +130,19 @@ def test_calm_runs_are_the_published_ones(method):
     points = measures.points(runs)
     assert (points["eta"] == points["published_eta"]).all()
     assert points["deviation"].max() <= measures.AGREES
+
+
+@pytest.mark.parametrize(("fresh", "robust"), [("holds", "yes"), ("fails", "")])
+def test_fresh_seeds_are_another_reading_of_the_authors_order(fresh, robust):
+    """It holds with their seed, so that it is reproduced; on others, so that it does not hang on theirs."""
+    rows = [
+        {key: "" if value is None else str(value) for key, value in described(claim).items()}
+        | {"verdict": fresh if claim.options == {"random": "own"} else "holds", "data": "original"}
+        for claim in CLAIMS
+        if claim.statement_id == "fedac.orders.fedac.a9a_2"
+    ]
+    [one] = scores.statements(rows)
+    assert (one["status"], one["robust"], one["readings"]) == ("reproduced", robust, "1")
 
 
 def runs_in(file):

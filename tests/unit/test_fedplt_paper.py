@@ -12,6 +12,7 @@ import pytest
 from replifed import settings as config
 from replifed.claims.claim import NotMeasurableError
 from replifed.claims.errata import measure
+from replifed.claims.samples import Sample
 from replifed.claims.verdicts import judge
 from replifed.engine.plans import in_one_table
 from replifed.engine.search import Grid
@@ -284,9 +285,9 @@ def test_proposition_4_is_tighter_than_composition_only_of_many_steps():
     ],
 )
 def test_a_privacy_loss_without_its_constant_is_found(monkeypatch, name, wrong):
-    assert judged("privacy.constant", measures.grows_to_constant()).verdict == "reproduced"
+    assert judged("privacy.constant", measures.grows_to_constant()).verdict == "holds"
     monkeypatch.setattr(measures, name, wrong)
-    assert judged("privacy.constant", measures.grows_to_constant()).verdict == "deviates"
+    assert judged("privacy.constant", measures.grows_to_constant()).verdict == "fails"
 
 
 def test_the_divergence_itself_can_fall_where_its_bound_grows():
@@ -303,7 +304,7 @@ def test_local_training_that_saves_no_rounds_is_found():
         assert claim.needs == (f"run:epochs{loss}/fedplt",)
         # Rounds as of rates .6 and .3 are 42 % of those before; of .6 and .55, 85 %.
         verdicts = [judge(claim, claim.measure(Epochs(gain))).verdict for gain in (0.3, 0.05, -0.1)]
-        assert verdicts == ["consistent" if claim.basis == "fitted" else "reproduced", "deviates", "deviates"]
+        assert verdicts == ["holds", "fails", "fails"]
 
 
 class Epochs:
@@ -318,14 +319,27 @@ class Epochs:
         return self.lines
 
 
-def test_cells_that_are_all_low_are_found_though_each_is_close():
-    low = pd.DataFrame(np.subtract(TABLE3, [[0.006], [0.007], [0.008]]), columns=range(1, 11))
-    found = measures.level_above(low, TABLE3)
-    np.testing.assert_allclose(found.values, [-0.006, -0.007, -0.008])
-    assert "10 of them low" in found.note
-    assert judged("table3.level", found).verdict == "deviates"
+def test_rates_off_the_line_of_their_end_are_found():
+    """Planted: rates with few agents that lie well below the line to that of all."""
+    line = 1 - np.arange(1, 11) / 10 * (1 - 0.5)
+    assert measures.off_line(TABLE3) == pytest.approx(0.009, abs=5e-4)
+    on, off = (pd.DataFrame([rates, rates], columns=range(1, 11)) for rates in (line, line**3))
+    assert judged("table3.law", measures.off_line_of(on)).verdict == "holds"
+    assert judged("table3.law", measures.off_line_of(off)).verdict == "fails"
     with pytest.raises(NotMeasurableError):
-        measures.level_above(low[[1, 2]], TABLE3)
+        measures.off_line_of(on[[1, 3]])
+
+
+def test_the_joint_test_of_a_row_holds_its_level():
+    """A further draw passes in 95 of 100 cases; one five deviations off in one rate does not."""
+    rng, mix = np.random.default_rng(3), np.array([[1.0, 0.8], [0.0, 0.5]])
+
+    def passes(row, cloud):
+        return bool(measures.joint(tuple(row), *map(Sample, cloud.T)).values[0])
+
+    cases = [rng.standard_normal((13, 2)) @ mix for _ in range(400)]
+    assert 0.92 <= np.mean([passes(draws[0], draws[1:]) for draws in cases]) <= 0.98
+    assert not any(passes(draws[1:].mean(axis=0) + np.array([0, 8]), draws[1:]) for draws in cases[:20])
 
 
 def test_what_is_computed_in_a_round_is_counted_in_the_code(monkeypatch):
@@ -346,21 +360,24 @@ def test_what_is_computed_in_a_round_is_counted_in_the_code(monkeypatch):
     assert not measures.random_epochs(constant, True).values[0]
 
 
-def test_one_cell_stands_under_one_tolerance_and_what_was_chosen_to_fit_is_called_so():
-    cells = {}
+def test_what_was_chosen_to_fit_is_no_part_of_the_printed_account():
     for claim in CLAIMS:
-        if claim.kind == "value":
-            cells.setdefault((claim.statement_id, claim.published), set()).add(claim.tolerance)
-        summed = {need.split(":")[1].split("/")[0] for need in claim.needs} & FITTED
-        if summed and claim.artefact.startswith(("table2", "table3", "table4", "fig")):
-            assert claim.basis == "fitted", claim.id
-    assert {cell for cell, tolerances in cells.items() if len(tolerances) > 1} == {("fedplt.fig3.zeta", 0.0)}
-    # A tenth of the range of rates is what its reason says.
-    [tolerance] = cells["fedplt.table2.fedlin.gradient.all", 0.546]
-    assert tolerance == pytest.approx(0.0429)
+        fitted = {need.split(":")[1].split("/")[0] for need in claim.needs} & FITTED
+        if fitted and claim.artefact.startswith(("table2", "table3", "table4", "fig")) and claim.options:
+            assert claim.axes.source(claim.options) == "fitted", claim.id
+            assert "P" not in claim.axes.accounts(claim.options), claim.id
+
+
+def test_a_cell_has_the_nearest_other_rate_of_its_column_as_its_rival():
+    cells = {claim.part: claim for claim in CLAIMS if claim.kind == "value"}
+    assert cells["fedplt.table2.fedplt.gradient.all"].rival == 0.546
+    assert cells["fedplt.table2.fivegcs.gradient.all"].rival == 0.762
+    assert cells["fedplt.table2.led.accelerated.all"].rival == 0.774
+    assert all(claim.precision == pytest.approx(0.0005) for claim in cells.values())
 
 
 FITTED = {"comparison", "participation", "noise", "penalty", "epochs"}
+FITTED |= {f"{name}_classification" for name in FITTED}
 
 
 def test_the_mean_of_the_losses_fits_where_features_have_variance_20():
@@ -403,6 +420,7 @@ TINY = {
 }
 BOTH = ("comparison", "participation", "noise", "penalty", "epochs", "splitting", "variants")
 TINY |= {f"{name}_mean": TINY[name] for name in BOTH}
+TINY |= {f"{name}_classification": TINY[name] for name in BOTH if name != "variants"}
 
 
 @pytest.fixture(scope="module")
@@ -459,12 +477,14 @@ def test_every_claim_is_measured(made):
     assert len(claims) == len(CLAIMS) == claims["id"].nunique()
     unchecked = claims[claims["verdict"] == "unchecked"]
     assert unchecked["note"].str.contains("not measured").all()
-    assert len(unchecked) <= 3, unchecked["note"].tolist()
+    # A joint test of a row needs more data sets than the tiny runs have.
+    few = unchecked[~unchecked["note"].str.contains("joint test")]
+    assert len(few) <= 4, few["note"].tolist()
     assert set(claims["artefact"]) <= set(section["artefacts"])
     # Some hold at any scale.
     held = claims.set_index("id")["verdict"]
     for name in ("table1.fedplt.stored", "bounds.rounds", "fedavg.biased.mean", "exact.full"):
-        assert held[f"fedplt.{name}"] == "reproduced", name
+        assert held[f"fedplt.{name}"] == "holds", name
 
 
 def test_readings_are_searched_where_they_say(made):

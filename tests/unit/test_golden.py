@@ -5,13 +5,21 @@ from pathlib import Path
 
 import pytest
 
+import planted_paper
 from replifed import cli
-from replifed.claims.reference import accept, compare, lost
+from replifed.claims import scores
+from replifed.claims.claim import NUMBERS
+from replifed.claims.reference import accept, compare, lost, verdicts
 from replifed.claims.units import UNITS, tolerance
 from replifed.claims.verdicts import COLUMNS
 from replifed.errors import DataError
 from replifed.papers.jobs import every_claim
 
+# What a line of claims.csv has beyond a reference.
+LEFT_OUT = {
+    *("tolerance", "rival", "published", "effect", "direction", "p_value", "verdict_single", "twins"),
+    *("scale", "seeds", "command", "note"),
+}
 REFERENCES = Path(__file__).parents[1] / "golden"
 CLAIMS = {claim.id: claim for claim in every_claim()}
 # Nothing but rounding, so that a tenth of it is noise.
@@ -39,8 +47,8 @@ NEARLY_ZERO = {
 
 def write(path, **changes):
     row = dict.fromkeys(COLUMNS, "")
-    row |= {"id": "p.a", "kind": "value", "measured": "5.0", "verdict": "reproduced", "data": "synthetic"}
-    row |= {"paper": "p", "basis": "chosen", "nearness": "0"}
+    row |= {"id": "p.a", "kind": "near", "measured": "5.0", "verdict": "holds", "data": "synthetic"}
+    row |= {"paper": "p", "source": "chosen", "statement_id": "p.a", "part": "p.a", "account": "P E"}
     row |= {"unit": "" if changes.get("kind") == "identity" else "rounds"} | changes
     return write_all(path, [row])
 
@@ -82,7 +90,7 @@ def test_the_same_run_agrees(tmp_path, golden):
     [
         ({"measured": "9.0"}, "measured 9, reference 5"),
         ({"measured": ""}, "measured nothing"),
-        ({"verdict": "inconclusive"}, "inconclusive, but reproduced"),
+        ({"verdict": "inconclusive"}, "inconclusive, but holds"),
     ],
 )
 def test_what_moved_is_named(tmp_path, golden, change, said):
@@ -98,8 +106,8 @@ def test_the_table_of_claims_fails_if_one_holds_no_longer(tmp_path, monkeypatch,
         str(write(tmp_path / f"{name}.csv", scale="small", published="5", **changes))
         for name, changes in {
             "held": {"measured": "9.0"},
-            "gone": {"verdict": "deviates"},
-            "elsewhere": {"verdict": "deviates", "data": "surrogate"},
+            "gone": {"verdict": "fails"},
+            "elsewhere": {"verdict": "fails", "data": "surrogate"},
         }.items()
     )
     assert cli.main(["claims", "--file", gone]) == 0  # no reference yet
@@ -108,18 +116,18 @@ def test_the_table_of_claims_fails_if_one_holds_no_longer(tmp_path, monkeypatch,
     assert cli.main(["claims", "--file", elsewhere]) == 0
     capsys.readouterr()
     assert cli.main(["claims", "--file", gone]) == 1
-    assert "p.a (synthetic): deviates, but reproduced in" in capsys.readouterr().out
+    assert "p.a (synthetic): fails, but holds in" in capsys.readouterr().out
 
 
 def test_a_claim_that_is_gone_is_a_fault(tmp_path, golden):
     """Planted: a claim that held is left out of the file."""
     other = write(tmp_path / "other.csv", id="p.b")
     assert compare(other, golden) == (0, ["p.a (synthetic): no claim is called so any more"])
-    assert lost(other, golden) == [f"p.a (synthetic): gone, but reproduced in {golden}"]
-    fell = write(tmp_path / "fell.csv", verdict="consistent")
-    assert lost(fell, golden) == [f"p.a (synthetic): consistent, but reproduced in {golden}"]
-    damaged = write(tmp_path / "damaged.csv", basis="guessed")
-    with pytest.raises(DataError, match=r"damaged: verdict, basis or nearness of p\.a"):
+    assert lost(other, golden) == [f"p.a (synthetic): gone, but holds in {golden}"]
+    fell = write(tmp_path / "fell.csv", verdict="fails")
+    assert lost(fell, golden) == [f"p.a (synthetic): fails, but holds in {golden}"]
+    damaged = write(tmp_path / "damaged.csv", source="guessed")
+    with pytest.raises(DataError, match=r"damaged: verdict or source of p\.a"):
         compare(damaged, golden)
 
 
@@ -130,7 +138,7 @@ def test_rounding_and_other_data_are_let_pass(tmp_path, golden):
 
 def test_every_number_of_the_papers_has_a_unit():
     kinds = {claim.id: claim.kind for claim in CLAIMS.values() if not claim.unit}
-    assert [name for name, kind in kinds.items() if kind in ("value", "order")] == []
+    assert [name for name, kind in kinds.items() if kind in NUMBERS] == []
     assert set(UNITS) == {claim.unit for claim in CLAIMS.values()} - {""}
 
 
@@ -144,7 +152,7 @@ def test_a_tenth_or_two_rounds_is_found(tmp_path, sign):
         now = f"{float(row['measured']) + sign * change:.12g}"
         rows.append(
             dict.fromkeys(COLUMNS, "")
-            | {"basis": "chosen", "nearness": "0"}
+            | {"source": "chosen"}
             | {name: row[name] for name in ("id", "data", "verdict")}
             | {"kind": CLAIMS[row["id"]].kind, "unit": unit, "measured": now}
         )
@@ -206,6 +214,16 @@ def test_accepting_prints_the_difference_and_keeps_other_data(tmp_path, golden):
     assert compare(tmp_path / "other.csv", golden) == (1, [])
 
 
+def test_pages_have_what_a_run_has_found_from_its_reference(tmp_path):
+    """All that the status of a statement, and the pictures of the pages, depend on."""
+    rows, made = planted_paper.rows(), planted_paper.claims().all()
+    accept(write_all(tmp_path / "claims.csv", rows), tmp_path / "golden.csv")
+    known = verdicts(made, tmp_path / "golden.csv")
+    assert scores.statements(known) == scores.statements(rows)
+    wanted = [row | dict.fromkeys(LEFT_OUT, "") for row in rows]
+    assert [dict.fromkeys(COLUMNS, "") | row | dict.fromkeys(LEFT_OUT, "") for row in known] == wanted
+
+
 def test_references_of_claims_that_are_no_longer_made_go(tmp_path, golden):
     accept(write(tmp_path / "other.csv", id="q.a", paper="q"), golden)
     said = accept(write(tmp_path / "renamed.csv", id="p.b", paper="p"), golden)
@@ -224,5 +242,5 @@ def test_a_file_that_is_no_reference_is_named(tmp_path):
 
 
 def test_every_deviation_says_what_it_hangs_on():
-    silent = [row["id"] for row in reference("paper") if row["verdict"] == "deviates"]
+    silent = [row["id"] for row in reference("paper") if row["verdict"] == "fails"]
     assert [name for name in silent if not CLAIMS[name].note] == []

@@ -5,8 +5,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from replifed.errors import DataError, ReplifedError
+import planted_paper
+from replifed.claims import scores, tables
+from replifed.claims.reference import accept
+from replifed.claims.sentences import read_not_claimed
+from replifed.claims.verdicts import COLUMNS
+from replifed.errors import ConfigError, DataError, ReplifedError
 from replifed.papers import jobs
+from replifed.report.score import BEGIN, END
 from replifed.settings import checks, fields, load, settings_for, typed
 from replifed.store.histories import read_history
 from replifed.store.provenance import canonical_json
@@ -79,6 +85,84 @@ def test_a_job_gets_an_object_with_the_values_that_it_was_given(tmp_path):
     assert (changed.l2, changed.rounds, changed.seed, settings.rounds) == (2, 5, 7, 3)
     with pytest.raises(AttributeError):
         settings.replicates  # noqa: B018
+
+
+class Demo:
+    """The planted paper, as a package would have it."""
+
+    def __init__(self):
+        self.PAPER = {"name": "Demo", "citation": "By x."}
+        made = planted_paper.claims()
+        self.CLAIMS, self.SENTENCES = made.all(), made.sentences
+
+
+@pytest.fixture
+def demo(monkeypatch, tmp_path):
+    """Papers that are the planted one alone, with a folder of texts."""
+    made, folder = Demo(), tmp_path / "demo"
+    folder.mkdir()
+    (folder / "finding.md").write_text(planted_paper.FINDING)
+    (folder / "sentences.yaml").write_text("- {place: Title, says: It is fast., why: a title}\n")
+    monkeypatch.setattr(jobs, "_part", lambda paper, name: made)
+    monkeypatch.setattr(jobs, "paper_names", lambda: ["demo"])
+    for name, file in (("finding_file", "finding.md"), ("sentences_file", "sentences.yaml")):
+        monkeypatch.setattr(jobs, name, lambda paper, file=file: folder / file)
+    return made
+
+
+def test_sentences_are_those_above_claims_and_those_of_the_list(demo):
+    assert [one.says for one in jobs.sentences("demo")][:2] == [
+        "It is fast.",
+        "It is faster than the baseline.",
+    ]
+    del demo.SENTENCES
+    assert [one.says for one in jobs.sentences("demo")] == ["It is fast."]
+
+
+def test_a_claim_is_measured_with_those_that_its_test_is_corrected_with(demo):
+    def measured_with(name):
+        return [one.id.removeprefix("demo.") for one in jobs.claim_and_family("demo", name)]
+
+    assert measured_with("table1.rate.sum-own") == ["table1.rate.sum-own", "table1.held.sum-own"]
+    # Of one artefact and reading, which is what ids end in.
+    assert measured_with("depends.own") == ["faster.own", "fewer.own", "depends.own"]
+    assert measured_with("stalls") == ["stalls"]
+    with pytest.raises(
+        ConfigError, match=r"unknown claim of demo 'table1\.rates'; did you mean 'table1\.rate'"
+    ):
+        measured_with("table1.rates")
+
+
+def test_pages_pictures_and_score_are_written_from_a_reference(demo, tmp_path):
+    tables.write(tmp_path / "claims.csv", COLUMNS, planted_paper.rows())
+    accept(tmp_path / "claims.csv", tmp_path / "golden.csv")
+    readme, folder = tmp_path / "README.md", tmp_path / "pages"
+    readme.write_text(f"# Demo\n{BEGIN}\n(yesterday)\n{END}\nmore\n")
+    folder.mkdir()
+    (folder / "demo.fig9.svg").write_text("of a main claim that is gone")
+    jobs.document(folder, tmp_path / "golden.csv", readme)
+    text = (folder / "demo.md").read_text()
+    assert text.index("It is **faster**") < text.index("## Main claims") < text.index("| Title | It is fast.")
+    shown = {
+        f"demo.{name}.svg" for name in ("abstract.faster", "abstract.fewer", "table1.rate", "fig1.depends")
+    }
+    assert {file.name for file in folder.iterdir()} == shown | {"demo.md", "score.svg"}
+    assert "yesterday" not in readme.read_text() and "| `demo` | 2 | 1 | 1 | 1 |" in readme.read_text()
+    before = {file: file.read_bytes() for file in folder.iterdir()}
+    jobs.document(folder, tmp_path / "golden.csv", readme)
+    assert {file: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_what_is_collected_has_statements_and_sentences_without_claims(demo, tmp_path):
+    tables.write(tmp_path / "demo.csv", COLUMNS, planted_paper.rows())
+    out, statements, rest = (tmp_path / f"{name}.csv" for name in ("claims", "statements", "rest"))
+    jobs.collect_claims([tmp_path / "demo.csv"], out, statements, rest)
+    assert [one["status"] for one in scores.read(statements)][:3] == [
+        "reproduced",
+        "reproduced",
+        "consistent",
+    ]
+    assert [one["statement"] for one in read_not_claimed(rest)] == ["It is fast."]
 
 
 def test_a_paper_without_classes_of_its_own_has_any_attribute():

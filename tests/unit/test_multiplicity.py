@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import planted_paper
 from replifed.claims.claim import Claim, Measured
-from replifed.claims.multiplicity import LEVEL, holm, p_value
-from replifed.claims.scores import by_chance, read, statements, write
-from replifed.claims.verdicts import judge
+from replifed.claims.multiplicity import LEVEL, holm, holm_levels, p_value
+from replifed.claims.scores import NOT_RUN, STATUSES, by_chance, in_lines, read, statements, write
+from replifed.claims.verdicts import COLUMNS, judge
 
 
 def test_p_value_is_students():
@@ -66,46 +67,87 @@ def test_skewed_differences_are_no_order():
     """Planted: a mean of zero, of skewed values, of which most are on the claimed side."""
     draws = 1 - np.random.default_rng(2).exponential(size=(300, 30))
     claim = Claim(id="x", paper="p", artefact="a", statement="s", kind="order", tolerance=0.05)
-    told = [judge(claim, Measured(one)).verdict == "reproduced" for one in draws]
+    told = [judge(claim, Measured(one)).verdict == "holds" for one in draws]
     assert np.mean([p_value(one) <= LEVEL for one in draws]) > 0.1
     assert np.mean(told) < 0.1
 
 
-def line(name, verdict, basis="chosen", nearness="0", statement="p.s", **more):
-    row = {"id": name, "statement_id": statement, "paper": "p", "basis": basis, "nearness": nearness}
-    row |= {"verdict": verdict, "reading": "", "statement": "It holds.", "kind": "value", "p_value": ""}
-    return row | {"artefact": "fig1", "data": "synthetic"} | more
+def test_levels_of_intervals_hold_what_holm_does_not_reject():
+    """An interval at its level holds the tested number just if its corrected p-value is above the level."""
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        p_values = (rng.uniform(0, 0.1, 6) ** 2).tolist()
+        for p, level, corrected in zip(p_values, holm_levels(p_values), holm(p_values), strict=True):
+            assert (p <= level) == (corrected <= LEVEL)
 
 
-def status(*rows):
-    [one] = statements(rows)
-    return one["status"], one["claims"]
+def line(name, verdict, statement="p.s", **more):
+    row = dict.fromkeys(COLUMNS, "") | {"id": name, "part": name, "statement_id": statement, "paper": "p"}
+    row |= {"verdict": verdict, "statement": "It holds.", "kind": "near", "account": "P E"}
+    return row | {"artefact": "fig1", "data": "synthetic", "source": "printed"} | more
 
 
-def test_a_statement_has_the_status_of_the_reading_nearest_to_the_text():
-    """Planted: the best of several readings must not win."""
-    fitted, chosen = line("f", "consistent", "fitted"), line("c", "deviates")
-    stated = line("s", "inconclusive", "stated")
-    assert status(fitted, chosen) == ("deviates", "c")
-    assert status(fitted, chosen, stated) == ("inconclusive", "s")
-    assert status(fitted) == ("consistent", "f")
-    further = line("d", "reproduced", nearness="1")
-    assert status(further, chosen) == ("deviates", "c")
-    # Of one reading the worst counts; what could not be measured says nothing beside what could.
-    assert status(line("a", "reproduced"), line("b", "inconclusive")) == ("inconclusive", "a b")
-    assert status(line("u", "unchecked", "stated"), chosen) == ("deviates", "c")
-    assert status(line("u", "unchecked", "stated")) == ("unchecked", "u")
+def test_a_statement_is_as_bad_as_its_worst_claim():
+    rows = [line("a", "holds"), line("b", "inconclusive"), line("c", "fails")]
+    assert statements(rows)[0]["status"] == "deviates"
+    assert statements(rows[:2])[0]["status"] == "inconclusive"
+    # What was measured in the other account alone is no success in this one; what only informs no failure.
+    in_printed = line("u", "unchecked", part="u", options="loss: mean", account="P")
+    in_explained = line("u.sum", "holds", part="u", options="loss: sum", account="E")
+    one = statements([rows[0], in_printed, in_explained])[0]
+    assert (one["printed"], one["explained"], one["status"]) == (NOT_RUN, "holds", "consistent")
+    assert statements([line("u", "unchecked")])[0]["status"] == "untestable"
+    assert statements([rows[0], line("d", "fails", informs="yes")])[0]["status"] == "reproduced"
 
 
-def test_scores_count_statements(tmp_path):
-    rows = [line("a", "reproduced"), line("b", "reproduced"), line("c", "deviates", statement="p.t")]
+def test_scores_count_main_claims_and_others_apart(tmp_path):
+    rows = planted_paper.rows()
     write(rows, tmp_path / "statements.csv")
-    assert [one["status"] for one in read(tmp_path / "statements.csv")] == ["reproduced", "deviates"]
+    assert read(tmp_path / "statements.csv") == statements(rows)
+    assert in_lines(statements(rows)) == [
+        "5 main claims: 2 reproduced, 1 consistent, 1 depends, 1 deviates, 0 inconclusive, 0 untestable; "
+        "in the printed account 2 hold, 3 fail, 0 inconclusive, 0 not run",
+        "values met: 0 of 2; 2 in the explained account, 1 of them held out of its fit",
+        "5 other statements: 1 reproduced, 1 consistent, 0 depends, 0 deviates, 2 inconclusive, 1 untestable",
+    ]
+    assert in_lines([]) == ["0 statements: " + ", ".join(f"0 {status}" for status in STATUSES)]
+
+
+def test_every_status_stands_in_the_planted_paper():
+    """Planted: a paper with each row of the table, on runs that hang on rounding and on those that do not."""
+    found = {one["statement_id"].removeprefix("demo."): one for one in statements(planted_paper.rows())}
+    assert {name: one["status"] for name, one in found.items()} == {
+        "abstract.faster": "reproduced",
+        "abstract.fewer": "reproduced",
+        "table1.rate": "consistent",
+        "table1.held": "consistent",
+        "fig1.depends": "depends",
+        "fig1.deviates": "deviates",
+        "fig2.open": "inconclusive",
+        "fig3.rounding": "reproduced",
+        "fig3.hangs": "inconclusive",
+        "section5.time": "untestable",
+    }
+    assert [found[name]["robust"] for name in ("abstract.faster", "abstract.fewer")] == ["yes", ""]
+    fewer = found["abstract.fewer"]
+    assert (fewer["hold"], fewer["readings"], fewer["fail_in"]) == ("2", "3", "loss: sum; step: common")
+    assert [found[name]["fit"] for name in ("table1.rate", "table1.held", "fig2.open")] == [
+        *("fitted on", "held out", "")
+    ]
+
+
+def test_surrogate_data_leave_a_statement_untestable():
+    class Surrogates(planted_paper.Runs):
+        kind = "surrogate"
+
+    found = statements(planted_paper.rows(Surrogates()))
+    on_runs = {one["status"] for one in found if one["data"] == "surrogate"}
+    assert on_runs == {"untestable"}
 
 
 def test_orders_by_chance():
     numbers = {"kind": "order", "p_value": "0.01", "ci_low": "1", "ci_high": "3"}
-    orders = [line(f"o{n}", "reproduced", measured=str(n), **numbers) for n in range(40)]
+    orders = [line(f"o{n}", "holds", measured=str(n), **numbers) for n in range(40)]
     assert by_chance(orders) == (40, 1.0, 0.025)
     # Two readings that come to the same step are one run.
-    assert by_chance([*orders, {**orders[0], "reading": "own"}]) == (40, 1.0, 0.025)
+    assert by_chance([*orders, {**orders[0], "options": "step: own"}]) == (40, 1.0, 0.025)

@@ -8,9 +8,26 @@ from pathlib import Path
 import pytest
 
 KINDS = {
-    "a fitted setting passes for a stated one": "verdicts::what_was_fitted_is_consistent_at_best",
-    "the best of several readings counts": (
-        "multiplicity::a_statement_has_the_status_of_the_reading_nearest_to_the_text"
+    "a reading more betters a headline": "axes::a_sixth_reading_betters_no_headline",
+    "a reading more betters a count": ("sentences::a_reading_more_betters_no_count_of_the_printed_account"),
+    "the best of many readings by chance": (
+        "axes::an_order_in_one_of_many_readings_is_corrected_for_their_number"
+    ),
+    "a row of the status table that no paper meets": (
+        "multiplicity::every_status_stands_in_the_planted_paper"
+    ),
+    "a number outside, inside, and as near to another method's": (
+        "verdicts::a_value_lies_in_the_prediction_interval_and_its_rival_does_not"
+    ),
+    "an interval that holds everything": "verdicts::without_a_rival_the_interval_needs_a_width",
+    "runs on one data set pass for data sets": "verdicts::runs_on_one_data_set_are_no_repetitions_of_it",
+    "a right value that is off by chance among many": ("verdicts::the_values_of_a_table_are_judged_together"),
+    "a run that touches its target and leaves it": (
+        "verdicts::a_target_is_reached_by_a_curve_that_stays_there"
+    ),
+    "rounding that decides, and that does not": ("verdicts::an_order_on_such_runs_is_told_where_twins_agree"),
+    "a main claim, or a source, that is changed unlogged": (
+        "tolerances::what_decides_how_a_claim_counts_is_logged"
     ),
     "an order by chance among many": "verdicts::orders_are_corrected_over_the_family_that_was_declared",
     "an order without an effect": "verdicts::an_order_needs_the_effect_that_was_stated",
@@ -24,7 +41,7 @@ KINDS = {
     "a measure that changes unlogged": "tolerances::another_window_in_the_code_is_another_measure",
     "seeds until something comes out": ("seeds::orders_without_a_difference_come_out_in_one_case_of_twenty"),
     "a run that does not get there counts as one that does": (
-        "verdicts::rounds_that_a_run_does_not_reach_are_bounds"
+        "fedht_claims::rounds_that_a_run_does_not_reach_are_bounds"
     ),
     "a coarser grid than the claim's": "multiplicity::values_on_a_grid_have_the_spread_of_rounding",
     "unequal work": "fedgradmp_paper::claims_on_curves",
@@ -38,7 +55,7 @@ KINDS = {
     "a rate before it has settled": (
         "fedplt_paper::a_rate_that_bends_late_is_not_taken_before_it_has_settled"
     ),
-    "what depends on rounding": "verdicts::what_hangs_on_rounding_has_no_order",
+    "what depends on rounding": "fedht_claims::what_hangs_on_rounding_has_no_order",
     "a claim that is left out": "golden::a_claim_that_is_gone_is_a_fault",
 }
 

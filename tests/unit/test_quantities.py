@@ -7,13 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import planted_paper
 import replifed.claims
+from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.claim import NotMeasurableError
 from replifed.claims.curves import curves, last, reached, rounds_to, steps
 from replifed.claims.quantities import as_it_stands, formula, joined, least, quantity, run, settings
 from replifed.claims.samples import UNDECIDED, Sample
 from replifed.claims.statements import Statements
 from replifed.claims.verdicts import judge
+from replifed.errors import ConfigError
 
 
 class Runs:
@@ -43,6 +46,7 @@ def history(*curves, first=0, **columns):
 def test_rounds_to_a_threshold():
     frame = history([1, 1e-2, 1e-5, 1e-7], [1, 1e-1, 1e-3], [1, 1e-5, 1e-9])
     found = reached(frame, 1e-4)
+    assert reached(frame, 1e-4, touch=True).values.tolist() == found.values.tolist()  # none rises again
     assert found.values.tolist() == [2, 2, 1]
     assert found.bounds.tolist() == [0, 1, 0]
     assert found.median_reached == 2
@@ -50,6 +54,14 @@ def test_rounds_to_a_threshold():
     assert reached(frame, 1e-8).median_reached == np.inf
     assert reached(frame, 1e-8).median == 2
     assert reached(frame, 1e-4, count="bits_up").values.tolist() == [20, 20, 10]
+
+
+def test_a_window_delays_what_is_reached_and_no_diverged_run_is_there():
+    one = curves(history([9, 3, 1, 1, 1, 1], [9, 1, 1, np.inf, np.inf, np.inf]), "gap")
+    assert rounds_to(one, 1.0).values.tolist() == [2, 5]
+    found = rounds_to(one, 1.0, window=2)
+    assert (found.values.tolist(), found.bounds.tolist()) == ([3, 5], [0, 1])
+    assert rounds_to(one, np.inf, window=2).values.tolist() == [0, 0]
 
 
 def test_an_expression_knows_what_it_reads_and_computes_it_once():
@@ -179,21 +191,40 @@ def test_targets_pair_with_curves():
 
 
 def test_statements_take_id_artefact_and_needs_from_what_they_are():
-    paper = Statements("p", {"": "chosen", "own (1, 1)": "fitted"})
+    levels = Option("none", "printed", "eq. (1)"), Option("own (1, 1)", "fitted", "Figure 2 comes out")
+    paper = Statements("p", Axes(Axis("level", "?", *levels)))
     difference = last(curves(run("sim", "a"), "gap")) - last(curves(run("sim", "b"), "gap"))
     claim = paper.order(
-        "fig1.faster", "It is so.", difference.note("mean {0.mean:g}"), unit="ratio", reading="own (1, 1)"
+        "fig1.faster",
+        "It is so.",
+        difference.note("mean {0.mean:g}"),
+        unit="ratio",
+        options={"level": "own (1, 1)"},
     )
     assert (claim.id, claim.artefact) == ("p.fig1.faster.own-1-1", "fig1")
     assert claim.needs == ("run:sim/a", "run:sim/b")
     measured = claim.measure(Runs(a=history([3], [4]), b=history([1], [2])))
     assert measured.note == "mean 2"
-    assert (claim.statement_id, claim.basis, claim.nearness) == ("p.fig1.faster", "fitted", 1)
-    assert judge(claim, measured).verdict == "consistent"
-    with pytest.raises(ValueError, match="reading 'owm' is not declared"):
-        paper.order("fig1.faster", "It is so.", difference, unit="ratio", reading="owm")
-    value = paper("table1.x", unit="ratio").value("It is 2.", 2.0, difference, within=0.1, because="a tenth")
-    assert (value.kind, value.tolerance, value.tolerance_reason) == ("value", 0.1, "a tenth")
+    assert (claim.statement_id, claim.part, claim.reading) == (*["p.fig1.faster"] * 2, "level: own (1, 1)")
+    assert judge(claim, measured).verdict == "holds"
+    with pytest.raises(ConfigError, match='axis "level" has no option "owm"'):
+        paper.order("fig1.faster", "It is so.", difference, unit="ratio", options={"level": "owm"})
+    near = paper("table1.x", unit="ratio").near("It is 2.", 2.0, difference, within=0.1, because="a tenth")
+    assert (near.kind, near.tolerance, near.tolerance_reason) == ("near", 0.1, "a tenth")
+    value = paper.value(
+        "table1.y", "It is 2.50.", "2.50", difference, rival=3.0, repetitions=20, unit="ratio"
+    )
+    assert (value.published, value.precision, value.rival, value.repetitions) == (2.5, 0.005, 3.0, 20)
+
+
+def test_sentences_give_their_claims_what_they_have_in_common():
+    claims = {claim.id: claim for claim in planted_paper.claims().all()}
+    one = claims["demo.table1.rate.sum-own"]
+    assert (one.statement_id, one.place, one.sentence) == (
+        *("demo.table1.rate", "Table 1, row 1", "Its rate is 0.53."),
+    )
+    assert one.main and one.fitted_on and not claims["demo.table1.held.sum-own"].fitted_on
+    assert one.part == "demo.table1.rate" and "demo.table1.rate" in claims
 
 
 def test_a_run_that_lacks_a_reading_says_which():

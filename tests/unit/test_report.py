@@ -13,9 +13,13 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+import planted_paper
+from replifed.claims import tables
+from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.claim import Claim
 from replifed.claims.errata import COLUMNS, write
 from replifed.claims.sentences import write_not_claimed
+from replifed.claims.verdicts import COLUMNS as VERDICT_COLUMNS
 from replifed.claims.verdicts import measure
 from replifed.errors import DataError
 from replifed.figures.style import canvas, save
@@ -58,6 +62,17 @@ class Page(HTMLParser):
         return [attrs for name, attrs in self.elements if name == tag]
 
 
+AXES = Axes(
+    Axis(
+        "step",
+        "The text does not say which.",
+        Option("own", "chosen", "a grid"),
+        Option("common", "fitted", "Figure 6 comes out"),
+    )
+)
+MAIN = {"main": True, "statement_id": "fedht.main", "sentence": "It is <faster>.", "place": "Abstract"}
+
+
 class Inputs:
     def has(self, key):
         return True
@@ -69,6 +84,7 @@ class Inputs:
 def claim(name, kind, values, **more):
     more = {"paper": "fedht", "artefact": "fig1", "statement": f'Claim {name} <holds> & "so"', **more}
     more = {"tolerance": 0.1, **more} if kind == "order" else more
+    more = {"axes": AXES, **more}
     return Claim(id=name, kind=kind, measure=lambda inputs: np.array(values), **more)
 
 
@@ -93,19 +109,19 @@ def original(tmp_path_factory):
     """A folder with claims, a figure and a table."""
     folder = tmp_path_factory.mktemp("report")
     claims = [
-        claim("good", "order", [1.0, 1.1, 0.9], reading="own", needs=("run:rcv1/fedht",)),
+        claim("good", "order", [1.0, 1.1, 0.9], options={"step": "own"}, needs=("run:rcv1/fedht",), **MAIN),
         claim(
             "bad",
             "order",
             [-1.0, -1.1, -0.9],
-            reading="common",
+            options={"step": "own"},
             note="steps <must> be small",
             artefact="fig6",
         ),
         claim("open", "order", [1.0, -1.0]),
         claim(
             *("number", "value", [0.52, 0.54, 0.53]),
-            **{"published": 0.5, "tolerance": 0.1, "tolerance_reason": "a fifth", "unit": "rate"},
+            **{"published": 0.5, "precision": 0.05, "rival": 0.8, "unit": "rate"},
         ),
         claim("surrogate", "identity", [True], needs=("run:e2006/fedht",), artefact="fig6"),
     ]
@@ -210,22 +226,62 @@ def test_claims_and_filters(made):
     columns = [attrs["data-column"] for attrs in found.all("select")]
     table = found.text.partition('id="claims-table"')[2]
     head = re.findall(r'<th scope="col">([^<]+)</th>', table.partition("</thead>")[0])
-    assert [head[int(column)] for column in columns] == ["Artefact", "Verdict", "Kind", "Reading", "Basis"]
-    assert {"Published", "Measured", "Unit", "Direction", "Seeds"} <= set(head)
-    assert "<td>0.5 ± 0.1</td><td>0.53 [0.5052, 0.5548]</td><td>rate</td>" in table
+    assert [head[int(column)] for column in columns] == [
+        *("Artefact", "Verdict", "Kind", "Reading", "Account", "Source")
+    ]
+    assert {"Published", "Measured", "Interval", "Unit", "Seeds"} <= set(head)
+    number = table.partition('id="number"')[2].partition("</tr>")[0]
+    assert '<span class="note">Rival: 0.8</span>' in number
+    assert (
+        '<td>0.5</td><td>0.53</td><td><abbr title="in which the published number is to lie">[0.43' in number
+    )
+    good = table.partition('id="good"')[2].partition("</tr>")[0]
+    assert "<td>step: own</td><td>P E</td><td>chosen</td>" in good and "Main claim." in good
     assert '<td class="verdict unchecked">– not testable</td>' in table
     assert '<span class="note">steps &lt;must&gt; be small</span>' in table
+
+
+def counts(text):
+    return re.findall(r"(\d+)</b> ([a-z]+)( \(\d+\))?</li>", text)
 
 
 def test_the_score_comes_first_with_a_card_a_paper_and_substitutes_apart(made):
     main = page(made).text.partition("<main")[2]
     assert main.index('id="summary"') < main.index('class="cards"') < main.index('id="fedht"')
-    card = main.partition('class="cards"')[2].partition("</ul>")[0]
-    counts = re.findall(r"(\d+)</b> ([a-z ]+?)( \(\d+\))?</li>", card)
-    assert counts == [
-        *[("2", "reproduced", " (1)"), ("1", "deviates", ""), ("1", "inconclusive", "")],
-        ("1", "not testable", ""),
+    card = main.partition('class="cards"')[2].partition('<h2 id="fedht"')[0]
+    of_main, others = card.partition("Other statements")[::2]
+    assert counts(of_main) == [("1", "reproduced", " (1)")]
+    assert [found[:2] for found in counts(others)] == [
+        *(("1", "reproduced"), ("1", "deviates"), ("1", "inconclusive"), ("1", "untestable"))
     ]
+    assert "In the printed account 1 hold, 0 fail, 0 inconclusive, 0 not run." in card
+    assert "Values met: 1 of 1." in card
+
+
+def test_a_paper_begins_with_its_finding_and_its_main_claims(made, monkeypatch):
+    (made / "finding.md").write_text("It *is* **fast** & `x < y`.\n\n- One.\n- Two\n  lines.\n")
+    monkeypatch.setattr("replifed.report.page.finding_file", lambda paper: made / "finding.md")
+    section = page(made).text.partition('<h2 id="fedht"')[2]
+    assert "<p>It <em>is</em> <strong>fast</strong> &amp; <code>x &lt; y</code>.</p>" in section
+    assert "<ul><li>One.</li><li>Two lines.</li></ul>" in section
+    table = section.partition('id="fedht-main"')[2].partition("</table>")[0]
+    row = re.findall("<td.*?</td>", table.partition("<tbody>")[2], re.DOTALL)
+    assert [re.sub("<.*?>", "", cell) for cell in row] == [
+        "✓ reproduced (substitute data)",
+        "It is &lt;faster&gt;. Abstract claims",
+        *("holds", "", "difference 1 [0.7516, 1.248]"),
+    ]
+    assert section.index("<strong>fast") < section.index('id="fedht-main"') < section.index('id="fedht-fig1"')
+
+
+def test_main_claims_in_three_readings_are_drawn_in_the_page(made):
+    assert "<svg" not in page(made).text.partition('id="fedht-main"')[2].partition("<section")[0]
+    rows = [row | {"paper": "fedht"} for row in planted_paper.rows()]
+    tables.write(made / "claims.csv", VERDICT_COLUMNS, rows)
+    text = page(made).text
+    assert text.partition('id="fedht-main"')[2].partition("<section")[0].count("<svg") == 4
+    assert "With perturbed runs: holds and holds" in text
+    assert "It informs alone." in text
 
 
 def test_content_is_a_few_tab_stops_away_and_the_sidebar_comes_after_it(made):
@@ -247,7 +303,7 @@ def test_settings_are_told_with_the_command(made):
     text = page(made).text
     assert "rounds: 40; replicates: 3; partition: {parts:2}" in text
     assert '<a href="#fedht-experiment-simulation1">simulation1</a>' in text
-    assert "own (chosen)" in text
+    assert "step: own (chosen)" in text
     assert "snakemake" in text.partition('id="fedht-fig1"')[2].partition("</section>")[0]
 
 
@@ -293,33 +349,45 @@ def test_the_date_is_beside_the_page_and_not_in_it(made):
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ({"measured": ""}, ("", "")),
-        ({"measured": "0.52", "published": "0.5", "tolerance": "0.1", "ci_low": ""}, ("0.5 ± 0.1", "0.52")),
-        ({"kind": "shape", "measured": "0.5"}, ("", "holds in 50 %")),
-        ({"kind": "order", "measured": "2", "published": "1", "ci_low": ""}, ("above 1", "2")),
+        ({"measured": ""}, ("", "", "")),
+        ({"measured": "0.52", "published": "0.5", "tolerance": "0.1"}, ("0.5 ± 0.1", "0.52", "")),
+        (
+            {"kind": "value", "measured": "0.52", "published": "0.5", "pi_low": "0.4", "pi_high": "0.64"},
+            ("0.5", "0.52", "[0.4, 0.64]"),
+        ),
+        ({"kind": "shape", "measured": "0.5"}, ("", "holds in 50 %", "")),
+        (
+            {"kind": "order", "measured": "2", "published": "1", "ci_low": "1.5", "ci_high": "2.5"},
+            ("above 1", "2", "[1.5, 2.5]"),
+        ),
     ],
 )
 def test_published_and_measured_have_columns_of_their_own(row, expected):
-    assert _numbers({"kind": "value", "published": "", "tolerance": "", **row}) == expected
+    assert _numbers(dict.fromkeys(VERDICT_COLUMNS, "") | {"kind": "near"} | row) == expected
 
 
-def test_a_number_is_drawn_in_tolerances_about_the_published_one():
+def test_a_number_is_drawn_in_half_widths_about_the_published_one():
     claim = {"published": "1", "measured": "1.1", "ci_low": "0.9", "ci_high": "9", "tolerance": "0.1"}
+    claim |= {"pi_low": "", "pi_high": "", "rival": ""}
     at = _range(claim)
     assert at["measured"] == at["to"] > at["published"] > at["from"]
     assert at["low"] == at["from"]
-    assert at["high"] == 164  # the edge
+    assert at["high"] == 164 and at["rival"] is None  # the edge
     exact = _range({**claim, "measured": "1", "ci_low": "", "ci_high": "", "tolerance": "0"})
     assert exact["measured"] == exact["published"] == exact["low"]
+    # Of a value the prediction interval is shaded, in which the published number has to lie.
+    value = _range({**claim, "pi_low": "0.9", "pi_high": "1.3", "rival": "1.4"})
+    assert value["from"] < value["published"] < value["measured"] < value["to"] < value["rival"]
 
 
 def test_deviations_are_grouped_by_their_cause():
-    notes = ["tau is not stated; 2 of 3", "tau is not stated; 1 of 3", "tolerance: a tenth", "a bound"]
+    notes = ["tau is not stated; 2 of 3", "tau is not stated; 1 of 3", "width: a tenth", "a bound"]
     rows = [
-        {"verdict": "deviates", "paper": "p", "note": note, "statement_id": str(k)}
+        {"verdict": "fails", "informs": "", "paper": "p", "note": note, "statement_id": str(k)}
         for k, note in enumerate(notes)
     ]
-    found = _deviations([*rows, {**rows[0], "verdict": "reproduced"}], ["p"])
+    others = {**rows[0], "verdict": "holds"}, {**rows[0], "informs": "yes"}
+    found = _deviations([*rows, *others], ["p"])
     assert [(group["cause"], len(group["claims"])) for group in found] == [
         *[("tau is not stated", 2), ("a bound", 1), ("", 1)]
     ]

@@ -20,7 +20,8 @@ PILOT, MOST = 10, 60
 
 
 def claim(kind="order", name="toy.a", **more):
-    about = {"published": 0.3, "tolerance_reason": "so"} if kind == "value" else {}
+    about = {"published": 0.3, "tolerance_reason": "so"} if kind in ("near", "value") else {}
+    about |= {"precision": 0.005} if kind == "value" else {}
     common = {"paper": "toy", "artefact": "fig1", "statement": "", "measure": lambda _: None}
     return Claim(id=name, kind=kind, **{"tolerance": 0.1, **common, **about, **more})
 
@@ -77,12 +78,24 @@ def test_orders_without_a_difference_come_out_in_one_case_of_twenty(rule, times,
 
 
 def test_a_value_asks_until_its_interval_is_within_the_tolerance():
-    near = needed(claim("value"), Measured(spread_out(0.3, 0.2)), 0)
+    near = needed(claim("near"), Measured(spread_out(0.3, 0.2)), 0)
     assert near == number_for(0.2, 0.1, PILOT) == 29
-    assert needed(claim("value", tolerance=0.05), Measured(spread_out(0.3, 0.2)), 0) > 3.5 * near
+    assert needed(claim("near", tolerance=0.05), Measured(spread_out(0.3, 0.2)), 0) > 3.5 * near
     # What is far off tells without being known well: half of the 0.5 beyond the tolerance.
-    far = needed(claim("value"), Measured(spread_out(0.9, 0.2)), 0)
+    far = needed(claim("near"), Measured(spread_out(0.9, 0.2)), 0)
     assert far == number_for(0.2, 0.25, PILOT) < 10
+
+
+def test_a_value_asks_until_its_prediction_excludes_the_rival():
+    pilot, rival = Measured(spread_out(0.3, 0.04)), {"tolerance": None, "tolerance_reason": ""}
+    # Between mean and rival lie .15, of which half a digit is theirs.
+    wanted = needed(claim("value", rival=0.45, **rival), pilot, 1)
+    assert wanted == number_for(0.04, 0.145, PILOT, theirs=1.0) > number_for(0.04, 0.145, PILOT)
+    assert needed(claim("value", rival=0.45, **rival), pilot, 5) > wanted
+    # However many there are here, theirs is a mean over one.
+    assert needed(claim("value", rival=0.35, **rival), pilot, 1) is None
+    assert needed(claim("value", rival=0.35, repetitions=100, **rival), pilot, 1) is not None
+    assert needed(claim("value", tolerance=0.15), pilot, 1) == wanted
 
 
 def test_an_order_must_be_told_among_all_of_its_family():
@@ -97,19 +110,19 @@ def test_an_order_must_be_told_among_all_of_its_family():
 
 def test_values_that_some_seeds_lack_and_several_of_one_seed_are_counted_in_seeds():
     half, double = (Measured(spread_out(0.3, 0.2, n)) for n in (5, 20))
-    assert asked([claim("value")], [half], PILOT) == {"toy.a": 2 * number_for(0.2, 0.1, 5)}
-    assert asked([claim("value")], [double], PILOT) == {"toy.a": -(-number_for(0.2, 0.1, 20) // 2)}
+    assert asked([claim("near")], [half], PILOT) == {"toy.a": 2 * number_for(0.2, 0.1, 5)}
+    assert asked([claim("near")], [double], PILOT) == {"toy.a": -(-number_for(0.2, 0.1, 20) // 2)}
 
 
 @pytest.mark.parametrize(
     ("one", "more"),
     [
-        (claim("value"), {"bounds": [1] + [0] * 9}),  # the truth is beyond, however many there are
+        (claim("near"), {"bounds": [1] + [0] * 9}),  # the truth is beyond, however many there are
         (claim("order"), {"bounds": [-1] + [0] * 9}),
         (claim("order"), {"chaotic": True}),
-        (claim("value", unit="rounds"), {"chaotic": True}),
-        (claim("value"), {"grid": 0.2}),  # no interval is narrower
-        (claim("value", tolerance=0.0), {}),
+        (claim("near", unit="rounds"), {"chaotic": True}),
+        (claim("near"), {"grid": 0.2}),  # no interval is narrower
+        (claim("near", tolerance=0.0), {}),
         (claim("shape", tolerance=0.5), {}),
     ],
 )
@@ -136,7 +149,7 @@ def test_the_claim_that_needs_most_decides_within_the_budget():
 def test_an_inconclusive_claim_says_how_many_seeds_it_would_need(mean, told):
     values = spread_out(mean, 0.2)
     (row,) = measure([claim(measure=lambda _: values)], None, "paper").to_dict("records")
-    assert (row["verdict"], row["note"]) == ("inconclusive" if told else "reproduced", told)
+    assert (row["verdict"], row["note"]) == ("inconclusive" if told else "holds", told)
 
 
 # --- What is run ---

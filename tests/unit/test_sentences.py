@@ -1,22 +1,31 @@
-"""Every checkable sentence of a paper has its claims, or a reason for none."""
+"""Every checkable sentence of a paper has its claims, or a reason for none; pages and score show both."""
 
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+import planted_paper
 from replifed.claims import scores
-from replifed.claims.sentences import read, read_not_claimed, write_not_claimed
+from replifed.claims.axes import Axes
+from replifed.claims.sentences import Sentence, merged, read, read_not_claimed, write_not_claimed
+from replifed.claims.statements import MOST_MAIN
 from replifed.errors import DataError, ReplifedError
 from replifed.papers import jobs
-from replifed.parts import paper_names
+from replifed.parts import finding_file, paper_names, text_of
+from replifed.report.by_reading import picture as by_reading
 from replifed.report.score import picture, score, table
-from replifed.report.sentences import page
+from replifed.report.sentences import Texts, page
 
 ROOT = Path(__file__).parents[2]
 TEXT = """
-- {place: Section 1, says: a | b, claims: [fig1, fig2]}
-- {place: Section 2, says: it is so, why: it is defined so}
+- {place: Section 1, says: it is known, why: it is cited}
+- {place: "Table 1, row 3", says: it is so, why: it is defined so}
 """
+PAPERS = [
+    name for name in paper_names() if (ROOT / "src/replifed/papers" / name / "sentences.yaml").is_file()
+]
 
 
 def written(folder, text):
@@ -25,12 +34,20 @@ def written(folder, text):
     return path
 
 
-@pytest.mark.parametrize("paper", [name for name in paper_names() if jobs.sentences(name)])
-def test_every_statement_stands_in_a_sentence(paper):
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_claim_stands_under_a_sentence_and_ten_at_most_are_main(paper):
     sentences = jobs.sentences(paper)
-    named = {name for one in sentences for name in one.statements}
-    assert named == {claim.statement_id for claim in jobs.claims_of(paper)}
-    assert len({(one.place, one.says) for one in sentences}) == len(sentences)
+    named = {one.name for one in sentences if one.name}
+    assert {claim.statement_id for claim in jobs.claims_of(paper)} <= named
+    assert len({one.says for one in sentences}) == len(sentences), "each sentence stands once"
+    assert 0 < sum(one.main for one in sentences) <= MOST_MAIN
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_finding_is_a_few_sentences(paper):
+    finding = text_of(finding_file(paper))
+    assert 4 <= len(re.findall(r"[.!?](?=\s|$)", finding)) <= 12
+    assert not finding.startswith("#")
 
 
 def test_the_pages_are_those_that_the_command_writes(tmp_path):
@@ -45,55 +62,62 @@ def test_the_pages_are_those_that_the_command_writes(tmp_path):
         jobs.document(tmp_path / "papers", ROOT / "tests/golden/paper.csv", readme)
 
 
-def test_readings_that_come_out_otherwise_are_told():
-    one = {"paper": "p", "statement_id": "one", "data": "original", "statement": ""}
-    rows = [
-        one | {"id": str(number), "reading": reading, "basis": basis, "nearness": "0", "verdict": verdict}
-        for number, (reading, basis, verdict) in enumerate(
-            [
-                ("mean", "chosen", "deviates"),
-                ("mean", "chosen", "reproduced"),
-                ("sum", "fitted", "consistent"),
-                ("own", "fitted", "deviates"),
-                ("text", "stated", "unchecked"),
-            ]
-        )
+def test_sentences_without_claims_stand_behind_those_of_their_place():
+    def at(place, name=""):
+        return Sentence("p", name, place, f"{place} {name}", why="" if name else "so")
+
+    claimed = [
+        at("Abstract", "a"),
+        at("Section 1, line 2", "b"),
+        at("Section 1, line 9", "c"),
+        at("Table 1", "d"),
     ]
-    assert scores.otherwise(rows, scores.statements(rows)) == {"one": {"consistent": ["sum"]}}
+    others = [
+        at("Title"),
+        at("Section 1, line 2"),
+        at("Section 1, line 5"),
+        at("Section 2"),
+        at("Table 1, row 1"),
+    ]
+    found = [one.place for one in merged(claimed, others)]
+    assert found == [
+        *("Title", "Abstract", "Section 1, line 2", "Section 1, line 2", "Section 1, line 9"),
+        *("Section 1, line 5", "Section 2", "Table 1", "Table 1, row 1"),
+    ]
+    assert merged([], others) == others and merged(claimed, []) == claimed
 
 
-def test_the_score_counts_statements_by_the_nearest_reading():
-    common = {
-        "paper": "p",
-        "basis": "stated",
-        "nearness": "0",
-        "reading": "",
-        "data": "original",
-        "statement": "",
-    }
-    rows = [
-        common | {"id": "a", "statement_id": "one", "kind": "value", "verdict": "reproduced"},
-        common | {"id": "b", "statement_id": "one", "kind": "value", "verdict": "deviates"},
-        common
-        | {"id": "c", "statement_id": "two", "kind": "order", "verdict": "consistent", "basis": "fitted"},
-        common
-        | {"id": "d", "statement_id": "three", "kind": "value", "verdict": "reproduced", "data": "surrogate"},
-    ]
-    found = score("p", rows)
-    assert found.numbers == (1, 2) and found.data == {"original": 2, "surrogate": 1}
-    line = table([found]).splitlines()[2]
-    assert line == "| `p` | 3 | 1 | 1 | 1 | 0 | 0 | 1 of 2 | 2 original, 1 surrogate |"
-    assert picture([found]).count("<rect") == 1 + 5 + 3
+def test_the_score_counts_main_claims_by_status_beside_the_printed_account():
+    found = score("p", scores.statements(planted_paper.rows()))
+    without = score("cross", [])
+    lines = table([without, found]).splitlines()
+    assert lines[2] == (
+        "| `p` | 2 | 1 | 1 | 1 | 0 | 0 | 2 hold, 3 fail | 0 of 2; 2 in the explained account, 1 of them held "
+        "out of its fit | 1 reproduced, 1 consistent, 2 inconclusive, 1 untestable |"
+    )
+    assert lines[3] == "| `cross` |  |  |  |  |  |  |  | none tested |  |"
+    drawn = picture([found])
+    # A legend of six, five main claims and a bar of four.
+    assert drawn.count("<rect") == 1 + 6 + 5 + 4
+    ElementTree.fromstring(drawn)
+
+
+def test_a_reading_more_betters_no_count_of_the_printed_account():
+    """Planted: the readings that hold beside the printed account go, and its own count stays."""
+    rows = planted_paper.rows()
+    printed = [row for row in rows if "P" in row["account"]]
+    both = [[one["printed"] for one in scores.statements(of)] for of in (rows, printed)]
+    assert both[0] == both[1]
+    assert [one["status"] for one in scores.statements(printed)].count("deviates") == 4
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
         ("place: x", "is no list of sentences"),
-        ("- {place: x, says: y}", "sentence 1 needs either claims or why"),
-        ("- {place: x, says: y, claims: [a], why: z}", "sentence 1 needs either claims or why"),
+        ("- {place: x, says: y}", "sentence 1 needs the keys"),
+        ("- {place: x, says: y, claims: [a]}", "sentence 1 has claims; it belongs above them in claims"),
         ("- {place: x, says: y, why: z}\n- {says: y, why: z}", "sentence 2 needs the keys"),
-        ("- {place: x, says: y, claims: a}", "needs a list of statements"),
         ("- {place: x, says: 3, why: z}", "put it in quotes"),
         ("- {place: [", "while parsing"),
     ],
@@ -105,35 +129,108 @@ def test_a_faulty_file_is_refused_in_one_line(tmp_path, text, fault):
     assert str(path) in str(refusal.value) and "\n" not in str(refusal.value)
 
 
-def test_a_page_shows_claims_reasons_and_verdicts(tmp_path):
-    sentences = read("p", written(tmp_path, TEXT))
-    row = {
-        "paper": "p",
-        "statement": "",
-        "basis": "chosen",
-        "nearness": "0",
-        "reading": "",
-        "data": "surrogate",
-        "kind": "value",
-        "measured": "12.3456789",
-        "published": "10.0",
-        "unit": "rounds",
-        "note": "it depends on y",
+def documented(rows=None, others=()):
+    texts = Texts(planted_paper.FINDING.strip(), "Steps decide.")
+    made = planted_paper.claims()
+    made.all()
+    listed = merged(made.sentences, others)
+    about = {"name": "Demo", "citation": "By x."}
+    return page(about, texts, planted_paper.AXES, listed, rows or planted_paper.rows(), ())
+
+
+def part(text, heading):
+    return text.partition(f"## {heading}\n\n")[2].partition("\n## ")[0].splitlines()
+
+
+def test_a_page_opens_with_finding_and_main_claims(tmp_path):
+    text, pictures = documented(others=read("demo", written(tmp_path, TEXT)))
+    headings = re.findall("^## (.*)$", text, re.MULTILINE)
+    assert headings == [
+        *("Finding", "Main claims", "What the paper leaves open", "All sentences", "What deviates")
+    ]
+    assert part(text, "Finding")[0].startswith("It is **faster**")
+    main = [line for line in part(text, "Main claims") if line.startswith("| It")]
+    assert main == [
+        "| It is faster than the baseline. (Abstract) | **reproduced** | holds | holds | robust: 3 of 3 "
+        "| difference 5 [4.627, 5.373] |",
+        r"| It sends fewer bits \| than others. (Abstract) | **reproduced** | holds | holds "
+        "| 2 of 3, not `loss: sum; step: common` | difference 5 [4.627, 5.373] |",
+        "| Its rate is 0.53. (Table 1, row 1) | **consistent** (fitted on) | fails | holds "
+        "| 1 of 3, not `loss: mean; step: own`; `loss: sum; step: common` "
+        "| published 0.53, measured 0.53 [0.501, 0.559] |",
+        "| It never stalls. (Figure 1) | **deviates** | fails | fails | 0 of 1, not `loss: sum; step: own` "
+        "| holds in 33.33 % |",
+    ]
+    assert "In the printed account 2 hold, 3 fail, 0 inconclusive, 0 not run." in text
+    assert set(pictures) == {
+        f"demo.{name}.svg" for name in ("abstract.faster", "abstract.fewer", "table1.rate", "fig1.depends")
     }
-    claims = [
-        row | {"id": f"p.{name}", "statement_id": f"p.{name[:4]}", "verdict": verdict}
-        for name, verdict in (("fig1.a", "reproduced"), ("fig1.b", "deviates"), ("fig2", "reproduced"))
+    assert all(f"]({name})" in text for name in pictures)
+
+
+def test_a_page_shows_axes_sentences_and_deviations(tmp_path):
+    others = read("demo", written(tmp_path, TEXT))
+    text, _ = documented(others=others)
+    axes = part(text, "What the paper leaves open")
+    assert axes[2:4] == [
+        "| **loss**: Section 2 has a mean; the numbers suggest a sum. 4 were tried. | `mean` | P | printed "
+        "| uncertain | eq. (2) |  |",
+        "|  | `sum` | E | fitted | uncertain | Table 1 comes out | no text has it |",
     ]
-    lines = page({"name": "P", "citation": "By x."}, "", sentences, claims, ()).splitlines()
-    assert lines[-1] == "| `p.fig1.b` |  | 12.35 rounds, published 10 rounds | it depends on y |"
-    table = lines[: lines.index("## What deviates") - 1]
-    assert table[-2:] == [
-        r"| Section 1 | a \| b | `p.fig1` (2 claims)<br>`p.fig2` "
-        "| deviates (surrogate data)<br>reproduced (surrogate data) |",
-        "| Section 2 | it is so | none: it is defined so |  |",
+    assert axes[-1] == "Steps decide."
+    told = part(text, "All sentences")
+    assert told[0].startswith("In the paper's order, 11 sentences and cells with claims, and 2 without")
+    rows = [line for line in told if line.startswith("| ")][2:]
+    assert rows[0] == "| Section 1 | it is known |  | none: it is cited |"
+    assert rows[4:6] == [
+        "| Table 1, row 2 | With noise it is 0.61. | consistent (held out); 1 of 1 "
+        "| `demo.table1.held` (2 claims) |",
+        "| Table 1, row 3 | it is so |  | none: it is defined so |",
     ]
-    assert "Of the 2 rows below 1 have claims and 1 have none" in "\n".join(lines)
-    write_not_claimed(tmp_path / "rest.csv", sentences)
-    assert read_not_claimed(tmp_path / "rest.csv") == [
-        {"paper": "p", "place": "Section 2", "statement": "it is so", "why": "it is defined so"}
+    assert "| Section 6 | Cohorts are drawn at random. | informs alone | `demo.section6.cohorts` |" in rows
+    assert part(text, "What deviates")[-1] == (
+        "| `demo.stalls` | No run stalls. | holds in 33.33 % |  | the floor is that of noise |"
+    )
+    write_not_claimed(tmp_path / "rest.csv", others)
+    assert read_not_claimed(tmp_path / "rest.csv")[1] == {
+        **{"paper": "demo", "place": "Table 1, row 3", "statement": "it is so", "why": "it is defined so"}
+    }
+
+
+def test_a_page_does_without_axes_finding_and_main_claims():
+    rows = [row | {"main": ""} for row in planted_paper.rows() if row["statement_id"] == "demo.fig2.open"]
+    about = {"name": "Demo", "citation": "By x."}
+    listed = [Sentence("demo", "demo.fig2.open", "Figure 2", "Noise does not matter.")]
+    text, pictures = page(about, Texts("", ""), Axes(), listed, rows, ())
+    assert re.findall("^## (.*)$", text, re.MULTILINE) == ["All sentences"] and not pictures
+
+
+def test_a_number_that_deviates_says_by_how_much():
+    rows = [row for row in planted_paper.rows() if row["options"] == "loss: mean; step: common"]
+    text, _ = documented(rows=rows)
+    assert (
+        "| `demo.table1.rate` | Its rate is 0.53. | published 0.53, measured 0.4 [0.371, 0.429] | -0.13 |"
+        in text
+    )
+
+
+def test_main_claims_with_three_readings_are_drawn():
+    rows = [row for row in planted_paper.rows() if row["statement_id"] == "demo.table1.rate"]
+    drawn = by_reading(rows)
+    assert drawn == by_reading(rows)
+    shapes = list(ElementTree.fromstring(drawn))
+    circles = [one.attrib for one in shapes if one.tag.endswith("circle")]
+    points, dots = circles[:4], circles[4:]
+    # Sorted by what was measured, so that they rise: .40, .46, .53, .60.
+    places = {point["cx"]: float(point["cy"]) for point in points}
+    heights = [places[x] for x in sorted(places, key=float)]
+    assert heights == sorted(heights, reverse=True)
+    assert [point["fill"] for point in sorted(points, key=lambda one: float(one["cx"]))] == [
+        *("#d55e00", "#d55e00", "#009e73", "#d55e00")
     ]
+    # Two options a reading, of which the sum was fitted, and is hollow.
+    assert len(dots) == 8 and sum(dot["fill"] == "#ffffff" for dot in dots) == 2
+    texts = [one.text for one in shapes if one.tag.endswith("text")]
+    assert {"P", "E", "published 0.53", "rival 0.7", "loss: sum"} <= set(texts)
+    assert by_reading(rows[:2]) == ""
+    assert by_reading([row | {"informs": "yes"} for row in rows]) == ""

@@ -10,6 +10,7 @@ from textwrap import dedent
 import pytest
 
 from replifed.claims import fingerprint
+from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.claim import Claim
 from replifed.claims.quantities import quantity, run
 from replifed.claims.statements import Statements
@@ -24,7 +25,7 @@ VALUE = Claim(
     paper="p",
     artefact="fig1",
     statement="It is 3.",
-    kind="value",
+    kind="near",
     published=3.0,
     tolerance=0.1,
     tolerance_reason="a tenth",
@@ -86,12 +87,25 @@ def test_a_claim_that_is_gone_leaves_its_lines(tmp_path):
     assert [line.split(",")[2] for line in log.read_text().splitlines()[1:]] == ["0.1", "", "2"]
 
 
+def axes(source="chosen", kind="uncertain"):
+    sum_ = Option("sum", source, "the numbers come out", kind=kind)
+    return Axes(Axis("loss", "?", Option("mean", "printed", "eq. (2)"), sum_))
+
+
 @pytest.mark.parametrize(
-    "change", [{"basis": "fitted"}, {"nearness": 1}, {"statement_id": "p.b"}, {"artefact": "fig2"}]
+    "change",
+    [
+        *({"statement_id": "p.b"}, {"artefact": "fig2"}, {"main": True}, {"informs": True}),
+        *({"fitted_on": True}, {"options": {"loss": "mean"}}, {"rival": 5.0}, {"repetitions": 20}),
+        *({"axes": axes("fitted")}, {"axes": axes(kind="different")}),
+    ],
 )
 def test_what_decides_how_a_claim_counts_is_logged(tmp_path, change):
-    record([VALUE], tmp_path / "log.csv", "")
-    assert "p.a" in differences([replace(VALUE, **change)], tmp_path / "log.csv")
+    """Planted: a main claim that is made one after its result is known, a source that was fitted."""
+    one = replace(VALUE, axes=axes(), options={"loss": "sum"})
+    record([one], tmp_path / "log.csv", "")
+    assert not differences([one], tmp_path / "log.csv")
+    assert "p.a" in differences([replace(one, **change)], tmp_path / "log.csv")
 
 
 def test_another_file_is_refused(tmp_path):
@@ -103,7 +117,7 @@ def test_another_file_is_refused(tmp_path):
 def stated(**changes):
     """A claim whose measure has a target of its own."""
     measured = reach(run("exp", "m"), **changes)
-    return Statements("p").value("a", "It is 3.", 3.0, measured, within=0.1, because="a tenth", unit="rounds")
+    return Statements("p").near("a", "It is 3.", 3.0, measured, within=0.1, because="a tenth", unit="rounds")
 
 
 @quantity

@@ -125,7 +125,7 @@ def _closing(plan: Plan) -> Iterator[Job]:
     inputs = {"claims": of_each("claims"), "source": plan.collection_source()}
     yield _job("collect the claims of all papers", collected, inputs)
     shown = [collected[0], collected[2], *of_each("errata"), *plan.artefact_files(*plan.papers)]
-    inputs = {"files": shown, "source": plan.source("replifed.report.page")}
+    inputs = {"files": shown, "source": plan.report_source()}
     yield _job("write the report", plan.report_outputs().values(), inputs, plan.report_settings())
     inputs = {"files": plan.manifest_files(), "source": plan.source("replifed.store.manifest")}
     yield _job("list what was made, by hash", [plan.in_results("manifest.csv")], inputs)

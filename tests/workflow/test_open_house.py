@@ -154,7 +154,7 @@ def test_a_paper_of_ones_own_lives_anywhere(installed):
     done = installed.snakemake("demo", "results/demo/claims.csv", *words, env=env)
     assert done.status == 0, done.text
     verdicts = pd.read_csv(installed.folder / "results/demo/claims.csv")["verdict"]
-    assert list(verdicts) == ["reproduced", "reproduced"]
+    assert list(verdicts) == ["holds"] * 4
     assert (installed.folder / "figures/demo/fig1.png").stat().st_size > 5000
     status, said = installed.replifed("new", "paper", "demo", "--to", "my papers")
     assert status == 2 and "exists already" in said
@@ -171,8 +171,8 @@ def test_the_page_on_papers_leads_to_its_verdicts(installed):
     ):
         status, said = folder.replifed(*words)
         assert status == 0, said
-    blocks = re.findall(r"```(?:yaml|python) (\S+)\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 6
+    blocks = re.findall(r"```(?:yaml|python|markdown) (\S+)\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 7
     for file, text in blocks:
         (work.folder / file).write_text(text)
     [command] = re.findall(r"^snakemake (.*) --configfile my.yaml$", page, re.MULTILINE)
@@ -181,10 +181,17 @@ def test_the_page_on_papers_leads_to_its_verdicts(installed):
     assert done.status == 0, done.text
     claims = pd.read_csv(work.folder / "results/demo/claims.csv").set_index("id")
     assert claims.loc["demo.rate", "measured"] == pytest.approx(0.25, abs=1e-3)
-    assert dict(claims["verdict"]) == {"demo.rate": "deviates", "demo.local_steps": "reproduced"}
+    assert dict(claims["verdict"]) == {
+        **{"demo.local_steps": "holds", "demo.local_steps.0.586": "holds"},
+        **{"demo.rate": "fails", "demo.rate.0.586": "holds"},
+    }
     assert (work.folder / "figures/demo/fig1.png").stat().st_size > 5000
     status, said = work.replifed("make", "demo", "--configfile", "my.yaml")
-    assert status == 0 and "2 statements: 1 reproduced" in said, said
+    assert status == 0 and "1 main claim: 1 reproduced" in said, said
+    assert "1 other statement: 0 reproduced, 1 consistent" in said
+    [words] = re.findall(r"`replifed (claims --why .*?)`", page)
+    status, said = work.replifed(*words.split())
+    assert status == 0 and "demo.table1.rate: consistent" in said, said
 
 
 OFFERED = """

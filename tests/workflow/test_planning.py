@@ -159,7 +159,7 @@ def test_a_single_small_target_of_each_paper_needs_only_its_own_jobs(whole):
         "fedgradmp/fig1": 2,
         "fedht/rates": 3,
         "fedmm/remark1": 3,
-        "fedplt/fig3": 3,  # with the printed loss, and with the fitted one
+        "fedplt/fig3": 4,  # with the printed loss, with the sum, and with the explained account's data
         "qshed/bit_allocation": 2,
     }
     assert {name.partition("/")[0] for name in asked} == set(config.load(root=ROOT)["papers"])
@@ -176,7 +176,8 @@ def test_what_one_job_has_made_is_not_made_anew_for_a_single_target(tmp_path):
     small = (*SMALL, "--config", "fedplt={only: [fig3, table3]}")
     made = copy.snakemake("fedplt", *small)
     assert made.status == 0, made.text
-    run = "fedplt: run fedplt on participation, participation_mean, epochs, epochs_mean"
+    each = (f"{name}{of}" for name in ("participation", "epochs") for of in ("", "_mean", "_classification"))
+    run = f"fedplt: run fedplt on {', '.join(each)}"
     assert made.jobs == {run, "fedplt: make all figures and tables"}
     single = ("figures/small/fedplt/fig3.pdf", "--dry-run", *small)
     assert not copy.snakemake(*single).jobs

@@ -185,7 +185,7 @@ EDITS = {
         | CLOSING,
     ),
     "figures and claims": (
-        ["papers/fedht/figures/__init__.py", "papers/fedht/tables.py", "papers/fedht/claims.py"],
+        ["papers/fedht/figures/__init__.py", "papers/fedht/tables.py", "papers/fedht/claims/__init__.py"],
         drawn(*FIGURES) | {"fedht: write table2"} | CLOSING,
     ),
     "report": (["report/page.py"], ENDING),

@@ -30,7 +30,7 @@ rule report:
         not_claimed=plan.in_results("not_claimed.csv"),
         errata=[plan.in_results(f"{paper}/errata.csv") for paper in config["papers"]],
         artefacts=plan.artefact_files(*plan.papers),
-        source=sources_of("replifed.report.page"),
+        source=plan.report_source(),
     output:
         **plan.report_outputs(),
     log:

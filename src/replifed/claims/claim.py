@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from replifed.claims.axes import Axes, in_words
+from replifed.claims.places import fault
 from replifed.claims.units import UNITS
 from replifed.errors import ReplifedError
 
-# Where the settings of a claim come from: all from the paper; ours, fixed beforehand; ours, chosen because
-# the published number comes out.
-BASES = ("stated", "chosen", "fitted")
 # From the paper's own to none of it; a claim is as good as the worst of its data.
 DATA_KINDS = ("synthetic", "original", "substitute", "surrogate")
-Kind = Literal["value", "order", "shape", "identity"]
+# value : a printed outcome of an experiment, a mean over the paper's repetitions; near : another number, such
+# as a range, a theory's or "up to", within a tolerance; order : a difference above zero; shape : true in a
+# share of cases; identity : true without exception.
+Kind = Literal["value", "near", "order", "shape", "identity"]
+NUMBERS = ("value", "near", "order")
 
 
 class NotMeasurableError(ReplifedError):
@@ -28,8 +31,8 @@ class NotMeasurableError(ReplifedError):
 class Measured:
     """Result of a claim's `measure`; arrays of shape (n,).
 
-    Values are one per seed: numbers for a `value`; for an `order` paired differences, positive on the claimed
-    side; booleans, one per seed or case, for a `shape` or an `identity`. Never NaN or infinite.
+    Values are one per seed: numbers for a `value` or a `near`; for an `order` paired differences, positive on
+    the claimed side; booleans, one per seed or case, for a `shape` or an `identity`. Never NaN or infinite.
     """
 
     values: NDArray
@@ -47,6 +50,7 @@ class Measured:
     of_mean: bool = False  # the values stand for a mean: their own mean has a meaning, a seed's sign has none
     # The values are not of seeds, but of what the paper may have meant: all must have one verdict.
     alternatives: bool = False
+    data_sets: NDArray | None = None  # of each value, where several runs share a data set
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values)
@@ -61,6 +65,9 @@ class Measured:
         object.__setattr__(self, "bounds", bounds)
 
 
+_NONE = Axes()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """A checkable statement of a paper, in plain words close to the paper's."""
@@ -70,20 +77,32 @@ class Claim:
     artefact: str  # the target where it belongs
     statement: str
     kind: Kind
-    reading: str = ""  # the interpretation of the paper that it takes; empty if there is one only
-    # Of the sentence or cell that it tests, in whatever reading; its own id if there is no other.
-    statement_id: str = ""
-    basis: str = "chosen"
-    nearness: int = 0  # of readings with one basis, that with the lowest number is nearest to the text
-    # The paper's number, for a `value`; of an `order` what is exceeded, if it is not a difference.
+    part: str = ""  # its id without what the reading adds, equal in all readings
+    # Its reading: options by axis, of the axes that matter to it.
+    options: Mapping[str, str] = field(default_factory=dict)
+    ending: str | None = None  # what its reading adds to its id
+    axes: Axes = _NONE
+    statement_id: str = ""  # of the sentence or cell that it tests; its own `part` if there is no other
+    place: str = ""  # of that sentence
+    sentence: str = ""  # in other words than the paper's
+    main: bool = False  # the sentence is among those that the paper promises
+    informs: bool = False  # the text does not say it, so that it does not decide the sentence
+    fitted_on: bool = False  # the explained account was chosen by the numbers of the sentence
+    # The paper's number; of an `order` what is exceeded, if it is not a difference.
     published: float | None = None
-    # For a `value`, an absolute difference; for a `shape`, the share of cases in which it must hold; for an
-    # `order`, the least effect, by default that of its unit.
+    precision: float = 0.0  # of a `value`: half of its last printed digit
+    repetitions: int = 1  # over which the paper averaged a `value`
+    spread: float | None = None  # standard deviation of a repetition, if the paper prints it
+    # Of a `value`, the number of the nearest other method in its column, which its interval must exclude.
+    rival: float | None = None
+    # For a `near`, an absolute difference; for a `value` without a rival, the half-width that its interval
+    # may have; for a `shape`, the share of cases in which it must hold; for an `order`, the least effect, by
+    # default that of its unit.
     tolerance: float | None = None
     tolerance_reason: str = ""
     # Keys of the inputs: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD", "partition:EXPERIMENT".
     needs: tuple[str, ...] = ()
-    unit: str = ""  # one of `UNITS`, for a `value` or an `order` alone
+    unit: str = ""  # one of `UNITS`, for numbers alone
     # Maps the inputs to a `Measured` or a plain array of its values; None leaves the claim unchecked.
     measure: Callable[[Any], Measured | ArrayLike] | None = None
     expression: Any = None  # what `measure` computes, as a `quantities.Quantity`
@@ -91,14 +110,15 @@ class Claim:
     shared: str = ""  # what all seeds have in common where they do not draw their own, such as "one split"
 
     def __post_init__(self) -> None:
+        if not self.part:
+            object.__setattr__(self, "part", self.id)
         if not self.statement_id:
-            object.__setattr__(self, "statement_id", self.id)
-        if self.kind == "identity" and not self.needs:  # a formula's; runs have settings
-            object.__setattr__(self, "basis", "stated")
+            object.__setattr__(self, "statement_id", self.part)
+        self.axes.check(self.options)
         if self.is_measured_order and self.tolerance is None and self.unit in UNITS:
             object.__setattr__(self, "tolerance", UNITS[self.unit].effect)
-        if fault := self._fault():
-            raise ValueError(f"{self.id}: {fault}")
+        if wrong := self._fault():
+            raise fault(f"{self.id}: {wrong}")
 
     def _fault(self) -> str:
         """First thing that is wrong with the claim; "" if nothing is."""
@@ -108,23 +128,42 @@ class Claim:
             return f"unknown unit {self.unit!r}"
         if self.unit and self.kind in ("shape", "identity"):
             return "what holds or does not hold has no unit"
-        if self.basis not in BASES:
-            return f"unknown basis {self.basis!r}"
         if self.is_measured_order and not (self.tolerance or 0.0) > 0:
             return "an order needs a least effect above 0, its unit has none"
-        if self.kind == "value" and self.measure is not None:
-            if self.published is None or self.tolerance is None or not self.tolerance >= 0:
-                return "a value needs a published number and a tolerance"
-            if not self.tolerance_reason:
+        if self.kind in ("value", "near") and self.measure is not None:
+            if self.published is None:
+                return f"a {self.kind} needs a published number"
+            if (self.kind == "near" or self.rival is None) and not self.has_tolerance:
+                return f"a {self.kind} needs a tolerance" + " or a rival" * (self.kind == "value")
+            if self.tolerance is not None and not self.tolerance_reason:
                 return "the tolerance needs a reason"
+            if self.kind == "value" and not self.precision > 0:
+                return "a value needs its printed precision"
+            if self.repetitions < 1:
+                return "a value is a mean over at least one repetition"
         if self.kind == "shape" and not 0 < self.share <= 1:
             return "a share must be above 0 and at most 1"
         return ""
 
     @property
+    def has_tolerance(self) -> bool:
+        """True with a tolerance that is a number of at least 0."""
+        return self.tolerance is not None and self.tolerance >= 0
+
+    @property
     def is_measured_order(self) -> bool:
-        """An order with a measure, which is tested and corrected with its family."""
+        """An order with a measure."""
         return self.kind == "order" and self.measure is not None
+
+    @property
+    def is_tested(self) -> bool:
+        """An order or a value with a measure, whose test is corrected with its family."""
+        return self.kind in ("order", "value") and self.measure is not None
+
+    @property
+    def reading(self) -> str:
+        """Its reading in words."""
+        return in_words(self.options)
 
     @property
     def share(self) -> float:
@@ -132,9 +171,12 @@ class Claim:
         return 1.0 if self.tolerance is None or self.kind == "identity" else self.tolerance
 
     @property
-    def family(self) -> tuple[str, str, str]:
-        """The orders among which its error is controlled: paper, artefact and reading."""
-        return self.paper, self.artefact, self.reading
+    def family(self) -> tuple[str, str, str, str]:
+        """Claims among which its error is controlled: of its paper, artefact, reading and kind.
+
+        A reading is what ids end in, since its claims may name more or fewer axes.
+        """
+        return self.paper, self.artefact, self.reading if self.ending is None else self.ending, self.kind
 
     @property
     def experiments(self) -> list[str]:

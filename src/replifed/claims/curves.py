@@ -12,6 +12,9 @@ from replifed.claims.claim import NotMeasurableError
 from replifed.claims.quantities import quantity
 from replifed.claims.samples import Sample, paired
 
+# Share of its rounds, the last ones, in which a curve must stay at a target that it has reached.
+LAST = 0.1
+
 
 class Curves(NamedTuple):
     """One curve of each seed."""
@@ -65,18 +68,26 @@ def curves(history: pd.DataFrame, value: str = "objective", **where: Any) -> Cur
 
 
 @quantity
-def reached(history: pd.DataFrame, threshold: float, value: str = "gap", count: str = "round") -> Sample:
-    """Count at which each seed of one curve first had a `value` of at most `threshold`; else a bound.
+def reached(
+    history: pd.DataFrame, threshold: float, value: str = "gap", count: str = "round", touch: bool = False
+) -> Sample:
+    """Count from when on a `value` stays at or below `threshold`, for each seed of one curve; else a bound.
 
-    Seeds may have run for different numbers of rounds. The count is "round", or a total such as "bits_up".
+    With `touch`, when it first is. For runs whose value cannot rise, as with a line search: they may end as
+    soon as they are there, and seeds after different numbers of rounds. The count is "round", or a total
+    such as "bits_up".
     """
     if history.duplicated(["replicate", "round"]).any():
         raise ValueError("more than one curve")
     history = history.sort_values("round")
-    end = history.groupby("replicate")[count].last().astype(float)
-    step = history[count] - history.groupby("replicate")[count].shift().fillna(history[count])
-    below = history.assign(step=step)[history[value] <= threshold].groupby("replicate")
-    at, step = (below[name].first().reindex(end.index) for name in (count, "step"))
+    by_seed = history.groupby("replicate")
+    end = by_seed[count].last().astype(float)
+    step = history[count] - by_seed[count].shift().fillna(history[count])
+    below = history[value] <= threshold
+    if not touch:  # from the end on backwards
+        below = below[::-1].groupby(history["replicate"][::-1]).cummin()[::-1]
+    there = history.assign(step=step)[below].groupby("replicate")
+    at, step = (there[name].first().reindex(end.index) for name in (count, "step"))
     bounds, seeds = at.isna().to_numpy(), end.index.to_numpy()
     return Sample(at.fillna(end).to_numpy(), bounds, seeds, below=step.fillna(0).to_numpy())
 
@@ -116,16 +127,44 @@ def lowest(curve: Curves) -> Sample:
 
 
 @quantity
-def rounds_to(curve: Curves, target: float | Sample) -> Sample:
-    """First round at which each curve is at or below its target; the last, as a bound, where it never is."""
+def rounds_to(curve: Curves, target: float | Sample, *, touch: bool = False, window: int = 1) -> Sample:
+    """Round from which on each curve stays at or below its target; the last, as a bound, where it does not.
+
+    Parameters
+    ----------
+    touch : count the first round at or below the target, whatever comes later, as where the paper does.
+    window : number of records whose mean counts, for noisy curves.
+
+    Notes
+    -----
+    A curve that is there for less than the last tenth of its rounds has not reached the target.
+    """
     if isinstance(target, Sample):
         curve, targets = paired(curve, target)
         target = targets.values[:, None]
-    below = curve.values <= target
-    reaches = np.asarray(below.any(axis=1))
-    index = np.where(reaches, below.argmax(axis=1), len(curve.rounds) - 1)
+    below = _smoothed(curve.values, window) <= target
+    last = len(curve.rounds) - 1
+    if touch:
+        reaches, index = below.any(axis=1), below.argmax(axis=1)
+    else:
+        above = ~below[:, ::-1]
+        index = np.where(above.any(axis=1), last + 1 - above.argmax(axis=1), 0)
+        span = curve.rounds[-1] - curve.rounds[0]
+        reaches = curve.rounds[-1] - curve.rounds[np.minimum(index, last)] >= LAST * span
+        reaches &= index <= last
+    index = np.where(reaches, index, last)
     steps = np.diff(curve.rounds, prepend=curve.rounds[0])
     return curve.sample(curve.rounds[index].astype(float), ~reaches, steps[index])
+
+
+def _smoothed(values: NDArray, window: int) -> NDArray:
+    """Mean of each value (R, T) and those before it, `window` in all; of fewer at the start."""
+    if window == 1:
+        return values
+    finite = np.isfinite(values)
+    sums = np.cumsum(np.where(finite, values, 0.0), axis=1)
+    sums[:, window:] -= sums[:, :-window].copy()
+    return np.where(finite, sums / np.minimum(np.arange(1, values.shape[1] + 1), window), np.inf)
 
 
 @quantity

@@ -6,10 +6,10 @@ import os
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from replifed.claims import scores, tables
-from replifed.claims.claim import BASES
+from replifed.claims.axes import SOURCES
 from replifed.claims.verdicts import COLUMNS, VERDICTS
 from replifed.errors import ConfigError, DataError, counted, unknown_name
 
@@ -18,9 +18,8 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Read a file of claims, every field as text; a file of another kind is an error."""
     rows = tables.read(path, COLUMNS, "holds no claims")
     for row in rows:
-        fine = row["verdict"] in VERDICTS and row["basis"] in BASES and row["nearness"].isdecimal()
-        if not fine:
-            raise DataError(f"{os.fspath(path)} is damaged: verdict, basis or nearness of {row['id']}")
+        if row["verdict"] not in VERDICTS or row["source"] not in SOURCES:
+            raise DataError(f"{os.fspath(path)} is damaged: verdict or source of {row['id']}")
     return rows
 
 
@@ -34,50 +33,66 @@ def collect(files: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
     return rows
 
 
-_COLOURS = {"reproduced": "32", "consistent": "36", "deviates": "31", "inconclusive": "33", "unchecked": "90"}
-MARKS = {"reproduced": "✓", "consistent": "≈", "deviates": "✗", "inconclusive": "?", "unchecked": "–"}
+_COLOURS = {
+    **{"holds": "32", "fails": "31", "inconclusive": "33", "unchecked": "90"},
+    **{"reproduced": "32", "consistent": "36", "depends": "35", "deviates": "31", "untestable": "90"},
+}
+MARKS = {
+    **{"holds": "✓", "fails": "✗", "inconclusive": "?", "unchecked": "–"},
+    **{"reproduced": "✓", "consistent": "≈", "depends": "~", "deviates": "✗", "untestable": "–"},
+}
+# By which claims may be chosen: their verdicts, and the statuses of their statements.
+NAMES = tuple(dict.fromkeys((*VERDICTS, *scores.STATUSES)))
 
 
 def show(path: str | os.PathLike[str], paper: str | None = None, verdict: str | None = None) -> None:
-    """Print the claims of a file, verdict first, and the scores of claims and statements.
+    """Print the main claims with their status, the claims of a file, main ones first, and the score.
 
-    With `paper` or `verdict` only theirs; in colours on a terminal, unless NO_COLOR is set.
+    With `paper` only its own; with `verdict` the claims of that verdict, and those on statements of that
+    status. In colours on a terminal, unless NO_COLOR is set.
     """
     rows = read(path)
     check_names(paper, verdict, {row["paper"] for row in rows})
     rows = [row for row in rows if paper in (None, row["paper"])]
-    shown = [row for row in rows if verdict in (None, row["verdict"])]
+    statements = scores.statements(rows)
+    statuses = {one["statement_id"]: one["status"] for one in statements}
     coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
     def paint(text: str, code: str) -> str:
         return f"\033[{code}m{text}\033[0m" if coloured else text
 
-    for row in shown:
+    for one in filter(scores.is_main, statements):
+        status = one["status"]
+        if verdict in (None, status):
+            mark = paint(f"{MARKS[status]} {status:12}", _COLOURS[status])
+            print(mark, f"main claim {one['statement_id']}")
+            for line in textwrap.wrap(one["statement"], 100):
+                print(f"    {line}")
+    for row in sorted(rows, key=lambda row: not row["main"]):
         name = row["verdict"]
+        if verdict not in (None, name, statuses.get(row["statement_id"])):
+            continue
         parts = [row["id"], number_text(row), f"[{row['data']}, {row['scale']}]"]
         print(paint(f"{MARKS[name]} {name:12}", _COLOURS[name]), "  ".join(filter(None, parts)))
         for line in textwrap.wrap(row["statement"], 100):
             print(f"    {line}")
-        for line in textwrap.wrap(row["note"], 100) if name in ("deviates", "inconclusive") else ():
+        for line in textwrap.wrap(row["note"], 100) if name in ("fails", "inconclusive") else ():
             print(paint(f"    {line}", "90"))
     counts = Counter(row["verdict"] for row in rows)
     total = ", ".join(paint(f"{counts[name]} {name}", _COLOURS[name]) for name in VERDICTS)
-    print(f"\n{counted(len(rows), 'claim')}: {total}")
-    statuses = Counter(one["status"] for one in scores.statements(rows))
-    read_as = "by the reading nearest to the text"
-    print(f"{counted(statuses.total(), 'statement')}, {read_as}: {scores.in_words(statuses)}")
+    print("", f"{counted(len(rows), 'claim')}: {total}", *scores.in_lines(statements), sep="\n")
     if any(row["kind"] == "order" for row in rows):
         print(scores.chance_in_words(rows))
 
 
 def check_names(paper: str | None, verdict: str | None, papers: Iterable[str]) -> None:
-    """Reject a paper that is not among `papers`, and an unknown verdict."""
-    for kind, name, known in (("verdict", verdict, VERDICTS), ("paper", paper, papers)):
+    """Reject a paper that is not among `papers`, and what is neither a verdict nor a status."""
+    for kind, name, known in (("verdict", verdict, NAMES), ("paper", paper, papers)):
         if name is not None and name not in known:
             raise ConfigError(unknown_name(kind, name, known))
 
 
-def number_text(row: dict[str, str]) -> str:
+def number_text(row: Mapping[str, str]) -> str:
     """Published and measured numbers of a line of claims.csv in a few words."""
 
     def short(text: str) -> str:
@@ -89,7 +104,8 @@ def number_text(row: dict[str, str]) -> str:
         return "holds"
     if row["kind"] == "shape" or (row["kind"] == "identity" and not row["published"]):
         return f"holds in {100 * float(row['measured']):.4g} %"
-    interval = f" [{short(row['ci_low'])}, {short(row['ci_high'])}]" if row["ci_low"] else ""
+    ends = ("pi_low", "pi_high") if row["pi_low"] else ("ci_low", "ci_high")
+    interval = f" [{', '.join(short(row[end]) for end in ends)}]" if row[ends[0]] else ""
     order = row["kind"] == "order"
     published = f"published {'above ' * order}{short(row['published'])}" if row["published"] else ""
     tolerance = f" ± {short(row['tolerance'])}" if row["tolerance"] and published and not order else ""

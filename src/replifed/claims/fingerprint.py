@@ -26,12 +26,16 @@ _MEASURES = ("replifed.claims.", "replifed.papers.", "replifed.intervals")
 # Types of the globals that count as a part of the measure that uses them.
 _CONSTANTS = (int, float, str, tuple, frozenset, set, list, dict, np.ndarray)
 # Rules by which all claims are measured and judged.
-_RULES = ("claim", "quantities", "samples", "verdicts", "multiplicity", "units", "seeds", "scores")
+_RULES = ("claim", "quantities", "samples", "verdicts", "multiplicity", "units", "seeds", "scores", "axes")
 
 
 def of_claim(claim: Claim) -> str:
-    """Hash of a claim's expression, kind, unit, basis, nearness, statement and family."""
-    judged = (claim.kind, claim.unit, claim.basis, claim.nearness, claim.statement_id, claim.family)
+    """Hash of a claim's expression, and of what decides how it is judged and counted."""
+    theirs = (claim.precision, claim.repetitions, claim.spread, claim.rival)
+    axes, options = claim.axes, claim.options
+    reading = (claim.reading, axes.accounts(options), axes.source(options), axes.kind(options))
+    sentence = (claim.statement_id, claim.main, claim.informs, claim.fitted_on)
+    judged = (claim.kind, claim.unit, reading, sentence, claim.family, theirs)
     return _short(f"{_text(claim.expression)} {judged}")
 
 

@@ -1,7 +1,8 @@
-"""Tests of orders: a paired test of each, and Holm's correction over a family that was declared together.
+"""Tests of orders, and Holm's correction over a family of orders, or of values, that was declared together.
 
 Of m orders that do not exist some come out at 5 % each by chance. Holm's step-down procedure keeps the
-chance that any order of a family is claimed wrongly at 5 %, whatever their dependence.
+chance that any order of a family is claimed wrongly at 5 %, whatever their dependence; likewise the chance
+that any right value of a table is called wrong.
 """
 
 from __future__ import annotations
@@ -77,3 +78,23 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
         highest = max(highest, min((len(p_values) - rank) * p, 1.0))
         adjusted[index] = highest
     return adjusted
+
+
+def holm_levels(p_values: Sequence[float | None]) -> list[float]:
+    """Level of the interval of each value, such that it excludes what Holm's procedure rejects.
+
+    That of a rejected hypothesis is the level of its own step; of the others, that of the step that stopped.
+    An interval at its level holds the tested number just if the hypothesis is not rejected.
+
+    >>> [round(level, 4) for level in holm_levels([0.01, 0.04, 0.03])]
+    [0.0167, 0.025, 0.025]
+    """
+    m = len(p_values)
+    levels, stopped = [LEVEL / m] * m, 0.0
+    known = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    for rank, (p, index) in enumerate(known):
+        step = LEVEL / (m - rank)
+        if p > step and not stopped:
+            stopped = step
+        levels[index] = stopped or step
+    return levels

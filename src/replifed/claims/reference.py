@@ -14,10 +14,14 @@ from replifed.claims import tables
 from replifed.claims.claim import Claim
 from replifed.claims.files import read
 from replifed.claims.units import UNITS, tolerance
-from replifed.claims.verdicts import HOLDS
+from replifed.claims.verdicts import described
 from replifed.errors import DataError
 
-COLUMNS = ("id", "data", "measured", "verdict", "tolerance")
+COLUMNS = (
+    *("id", "data", "measured", "ci_low", "ci_high", "pi_low", "pi_high", "p_holm", "verdict", "tolerance"),
+)
+# Of these what a run has found.
+_FOUND = COLUMNS[1:-1]
 
 File = str | os.PathLike[str]
 Row = Mapping[str, str]
@@ -83,20 +87,16 @@ def lost(claims: File, golden: File) -> list[str]:
 def verdicts(claims: Iterable[Claim], golden: File) -> list[dict[str, str]]:
     """Lines of claims.csv, as far as they are known without measuring, with what a reference has measured."""
     references = {row["id"]: row for row in _read(golden).values()}
-    unknown = {"verdict": "unchecked", "data": "", "measured": ""}
-    fields = ["id", "paper", "kind", "statement", "statement_id", "basis", "nearness", "reading"]
-    fields += ["published", "unit", "note"]
-    return [
-        {field: str(getattr(claim, field)) for field in fields}
-        | {field: references.get(claim.id, unknown)[field] for field in unknown}
-        for claim in claims
-    ]
+    unknown = dict.fromkeys(_FOUND, "") | {"verdict": "unchecked"}
+    rows = []
+    for claim in claims:
+        known = {name: "" if value is None else str(value) for name, value in described(claim).items()}
+        rows.append(known | {name: references.get(claim.id, unknown)[name] for name in unknown})
+    return rows
 
 
 def _holds_no_longer(row: Row | None, reference: Row) -> bool:
-    # What was reproduced may not become consistent unnoticed.
-    as_good = row is not None and row["verdict"] in ("reproduced", reference["verdict"])
-    return reference["verdict"] in HOLDS and not as_good
+    return reference["verdict"] == "holds" and (row is None or row["verdict"] != "holds")
 
 
 def accept(claims: File, golden: File) -> list[str]:

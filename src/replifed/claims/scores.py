@@ -1,8 +1,10 @@
-"""Scores by statements: of all claims that test one sentence or cell of a paper, those nearest to its text.
+"""Status of each statement, from the verdicts of its claims in both accounts and all other readings.
 
-A statement's status comes from the reading nearest to the text of those that could be measured: where all
-settings are stated, else where they were chosen beforehand, else where one was fitted; never from the best of
-several. Where that reading has several claims, the worst of them counts.
+Of the rows of `STATUSES` the first that applies. A reading is as bad as the worst claim that the sentence
+makes; claims that only inform do not count. It must answer each claim: where one was not run in it, it does
+not hold; what could be tested in no reading, such as a panel on surrogate data, is left out. Which account
+answers is fixed for the whole paper, so that no reading that is added can turn what holds in the printed
+account.
 """
 
 from __future__ import annotations
@@ -10,61 +12,153 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from replifed.claims import tables
-from replifed.claims.claim import BASES
 from replifed.claims.multiplicity import LEVEL
-from replifed.claims.verdicts import HOLDS, VERDICTS
+from replifed.errors import counted
 
-COLUMNS = ("statement_id", "paper", "basis", "reading", "status", "data", "claims", "statement")
-# From the worst on; what could not be measured says nothing if other claims could be.
-_WORST = ("deviates", "inconclusive", "consistent", "reproduced", "unchecked")
+# The status of a statement, and when it has it; those without a measurement on data that say something about
+# the paper come before all others.
+STATUSES = {
+    "reproduced": "it holds in the printed account",
+    "consistent": "it holds in the explained account",
+    "depends": "it holds in another reading, which meets all that the sentence says, its orders corrected "
+    "for the number of readings",
+    "deviates": "an account fails",
+    "inconclusive": "neither account holds, no other reading does, and none of the accounts fails",
+    "untestable": "nothing was measured, or on surrogate data alone",
+}
+COLUMNS = (
+    *("statement_id", "paper", "place", "main", "status", "robust", "hold", "readings", "fail_in"),
+    *("printed", "explained", "fit", "options", "source", "data", "kinds", "claims", "statement"),
+)
+NOT_RUN = "not run"
+_FITS = ("held out", "fitted on")  # of a sentence, from the choice of the explained account
+# Of claims in one reading, from the worst on.
+_WORST = ("fails", "inconclusive", NOT_RUN, "holds")
 
 Row = Mapping[str, str]
+Options = frozenset[str]  # "axis: option"
+
+
+class Reading(NamedTuple):
+    """A statement in one reading."""
+
+    options: Options
+    kind: str  # of its departure from the printed account
+    accounts: list[str]
+    verdict: str  # of `_WORST`
+    rows: list[Row]
+
+    @property
+    def in_words(self) -> str:
+        """Its options, sorted."""
+        return self.beside(frozenset())
+
+    def beside(self, shared: Options) -> str:
+        """Its options, sorted, but for those that it shares with the others."""
+        return "; ".join(sorted(self.options - shared)) or "as it stands"
 
 
 def statements(rows: Iterable[Row]) -> list[dict[str, str]]:
     """One row of `COLUMNS` for each statement, from lines of claims.csv, in their order."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        groups.setdefault(row["statement_id"], []).append(row)
+        if not row["informs"]:
+            groups.setdefault(row["statement_id"], []).append(row)
     return [_statement(name, group) for name, group in groups.items()]
 
 
-def _statement(name: str, group: list[Row]) -> dict[str, str]:
-    measured = [row for row in group if row["verdict"] != "unchecked"] or group
-    nearest = min(_distance(row) for row in measured)
-    judged = [row for row in measured if _distance(row) == nearest]
-    worst = min(judged, key=lambda row: _WORST.index(row["verdict"]))
+def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
+    measured = [row for row in group if row["verdict"] != "unchecked"]
+    found = readings(group)
+    printed, explained = (_account(found, account) for account in "PE")
+    others = [one for one in found if "P" not in one.accounts and one.kind != "different"]
+    # As few as one of these is enough to depend on; all of them must hold to be robust.
+    ran = [one for one in others if one.verdict != NOT_RUN]
+    known = [one.options for one in found if one.verdict != NOT_RUN]
+    shared = frozenset.intersection(*known) if known else frozenset()
+    holding = [one for one in ran if one.verdict == "holds"]
+    once = next((one for one in holding if "E" not in one.accounts and _stands_once(one, len(ran))), None)
+    if not measured:
+        status, shown = "untestable", None
+    elif printed is not None and printed.verdict == "holds":
+        status, shown = "reproduced", printed
+    elif explained is not None and explained.verdict == "holds":
+        status, shown = "consistent", explained
+    elif once is not None:
+        status, shown = "depends", once
+    elif failing := [one for one in (printed, explained) if one is not None and one.verdict == "fails"]:
+        status, shown = "deviates", failing[0]
+    else:
+        status, shown = "inconclusive", printed or explained
+    shown_rows = list(group) if shown is None else shown.rows
+    first = min(shown_rows, key=lambda row: _WORST.index(_verdict(row)))
     return {
         "statement_id": name,
-        "paper": worst["paper"],
-        "basis": worst["basis"],
-        "reading": worst["reading"],
-        "status": worst["verdict"],
-        "data": worst["data"],
-        "claims": " ".join(row["id"] for row in judged),
-        "statement": worst["statement"],
+        "paper": first["paper"],
+        "place": first["place"],
+        "main": first["main"],
+        "status": status,
+        "robust": "yes" if status == "reproduced" and len(holding) == len(ran) else "",
+        "hold": f"{len(holding)}",
+        "readings": f"{len(ran)}",
+        "fail_in": " | ".join(one.beside(shared) for one in ran if one.verdict != "holds"),
+        "printed": NOT_RUN if printed is None else printed.verdict,
+        "explained": NOT_RUN if explained is None else explained.verdict,
+        "fit": "" if explained is None or "P" in explained.accounts else _FITS[bool(first["fitted_on"])],
+        "options": "" if shown is None else shown.in_words,
+        "source": first["source"],
+        "data": first["data"],
+        "kinds": " ".join(dict.fromkeys(row["kind"] for row in group)),
+        "claims": " ".join(row["id"] for row in shown_rows),
+        "statement": first["sentence"] or first["statement"],
     }
 
 
-def otherwise(rows: Iterable[Row], statements: Iterable[Row]) -> dict[str, dict[str, list[str]]]:
-    """Readings of each statement in which its verdict differs from its status, by verdict."""
-    worst: dict[tuple[str, str], str] = {}
-    for row in rows:
-        if row["verdict"] != "unchecked":
-            key = row["statement_id"], row["reading"]
-            worst[key] = min(worst.get(key, row["verdict"]), row["verdict"], key=_WORST.index)
-    status = {one["statement_id"]: one["status"] for one in statements}
-    others: dict[str, dict[str, list[str]]] = {name: {} for name in status}
-    for (name, reading), verdict in worst.items():
-        if verdict != status[name]:
-            others[name].setdefault(verdict, []).append(reading)
-    return others
+def readings(group: Sequence[Row]) -> list[Reading]:
+    """The readings of a statement, in the order of its claims.
+
+    Claims that name fewer axes are part of all readings that agree with them. What could be tested in no
+    reading is left out, if anything could.
+    """
+    tested = {row["part"] for row in group if row["verdict"] != "unchecked"}
+    group = [row for row in group if row["part"] in tested] or group
+    options = {id(row): _options(row) for row in group}
+    points = dict.fromkeys(options.values())
+    points = dict.fromkeys(one for one in points if not any(one < other for other in points))
+    parts = {row["part"] for row in group}
+    found = []
+    for point in points:
+        rows = [row for row in group if options[id(row)] <= point]
+        verdicts = [_verdict(row) for row in rows]
+        if {row["part"] for row in rows} != parts:
+            verdicts.append(NOT_RUN)
+        own = [row for row in rows if options[id(row)] == point]
+        accounts = [name for name in "PE" if all(name in row["account"].split() for row in rows)]
+        found.append(Reading(point, own[0]["departure"], accounts, min(verdicts, key=_WORST.index), rows))
+    return found
 
 
-def _distance(row: Row) -> tuple[int, int]:
-    return BASES.index(row["basis"]), int(row["nearness"])
+def _account(found: Sequence[Reading], account: str) -> Reading | None:
+    """The statement in an account; the worst of its readings there, if their claims name different axes."""
+    there = [one for one in found if account in one.accounts and one.verdict != NOT_RUN]
+    return min(there, key=lambda one: _WORST.index(one.verdict), default=None)
+
+
+def _verdict(row: Row) -> str:
+    return NOT_RUN if row["verdict"] == "unchecked" else row["verdict"]
+
+
+def _options(row: Row) -> Options:
+    return frozenset(filter(None, row["options"].split("; ")))
+
+
+def _stands_once(reading: Reading, tried: int) -> bool:
+    """Whether its orders stand after a correction for the readings that were tried."""
+    orders = (row["p_holm"] for row in reading.rows if row["kind"] == "order")
+    return all(bool(p) and float(p) * tried <= LEVEL for p in orders)
 
 
 def write(claims: Sequence[Row], out: str | os.PathLike[str]) -> None:
@@ -77,19 +171,75 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     return tables.read(path, COLUMNS, "holds no statements; delete it and run the workflow again")
 
 
+def is_main(statement: Row) -> bool:
+    """True for a statement that title, abstract, contributions or conclusion promise."""
+    return bool(statement["main"])
+
+
+def by_status(statements: Iterable[Row]) -> Counter[str]:
+    """Number of statements of each status."""
+    return Counter(one["status"] for one in statements)
+
+
 def in_words(count: Mapping[str, int]) -> str:
     """A score in words.
 
     >>> in_words({"reproduced": 2, "deviates": 1})
-    '2 reproduced, 0 consistent, 1 deviates, 0 inconclusive, 0 unchecked'
+    '2 reproduced, 0 consistent, 0 depends, 1 deviates, 0 inconclusive, 0 untestable'
     """
-    return ", ".join(f"{count.get(verdict, 0)} {verdict}" for verdict in VERDICTS)
+    return ", ".join(f"{count.get(status, 0)} {status}" for status in STATUSES)
 
 
-def total_in_words(statements: Iterable[Row]) -> str:
-    """Number of statements, with their score."""
-    count = Counter(one["status"] for one in statements)
-    return f"{count.total()} statements: {in_words(count)}"
+def printed_in_words(statements: Iterable[Row]) -> str:
+    """Count of the printed account alone, which no added reading can change."""
+    count = Counter(one["printed"] for one in statements)
+    words = {"holds": "hold", "fails": "fail", "inconclusive": "inconclusive", NOT_RUN: NOT_RUN}
+    return f"in the printed account {', '.join(f'{count[name]} {word}' for name, word in words.items())}"
+
+
+class Met(NamedTuple):
+    """Statements on printed outcomes of experiments, one for each independent fact."""
+
+    printed: int  # those that hold in the printed account
+    explained: int  # those that hold in the explained account
+    held_out: int  # of these, those by which it was not chosen
+    total: int  # those that could be tested
+
+    @property
+    def in_words(self) -> str:
+        """Values met, in a phrase; of the explained account only where it meets others."""
+        if not self.total:
+            return "none tested"
+        text = f"{self.printed} of {self.total}"
+        explained = (
+            f"; {self.explained} in the explained account, {self.held_out} of them held out of its fit"
+        )
+        return text + explained * ((self.explained, self.held_out) != (self.printed, self.printed))
+
+
+def values_met(statements: Iterable[Row]) -> Met:
+    """Count the statements on printed values that are met in either account."""
+    on_values = [
+        one for one in statements if "value" in one["kinds"].split() and one["status"] != "untestable"
+    ]
+    explained = [one for one in on_values if one["explained"] == "holds"]
+    held_out = sum(one["fit"] != _FITS[True] for one in explained)
+    return Met(sum(one["printed"] == "holds" for one in on_values), len(explained), held_out, len(on_values))
+
+
+def in_lines(statements: Iterable[Row]) -> list[str]:
+    """Score in lines: main claims, with the printed account's own count; values met; other statements."""
+    statements = list(statements)
+    main, others = [*filter(is_main, statements)], [one for one in statements if not is_main(one)]
+    met, lines = values_met(statements), []
+    if main:
+        lines += [
+            f"{counted(len(main), 'main claim')}: {in_words(by_status(main))}; {printed_in_words(main)}"
+        ]
+    if met.total:
+        lines.append(f"values met: {met.in_words}")
+    named = counted(len(others), "other statement" if main else "statement")
+    return [*lines, f"{named}: {in_words(by_status(others))}"]
 
 
 def _orders(rows: Iterable[Row]) -> list[Row]:
@@ -109,8 +259,8 @@ def by_chance(rows: Iterable[Row]) -> tuple[int, float, float]:
     returned is the number of families times the half level.
     """
     orders = _orders(rows)
-    families = {(row["paper"], row["artefact"], row["reading"]) for row in orders}
-    held = sum(row["verdict"] in HOLDS for row in orders)
+    families = {(row["paper"], row["family"]) for row in orders}
+    held = sum(row["verdict"] == "holds" for row in orders)
     return held, len(orders) * LEVEL / 2, len(families) * LEVEL / 2
 
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from replifed.claims.claim import Claim, Measured
+from replifed.claims.claim import NUMBERS, Claim, Measured
 from replifed.claims.multiplicity import LEVEL
 from replifed.claims.units import COUNTED
 
@@ -23,10 +23,13 @@ ASSURANCE = 0.8
 _MOST = 100_000
 
 
-def number_for(spread: float, half_width: float, pilot: int, level: float = LEVEL) -> int | None:
+def number_for(
+    spread: float, half_width: float, pilot: int, level: float = LEVEL, theirs: float = 0.0
+) -> int | None:
     """Minimum number of values of which the interval of the mean, at `level`, is narrow enough.
 
-    None if `_MOST` are not enough.
+    None if `_MOST` are not enough. With `theirs`, one over the repetitions of another mean, the interval is
+    that of a prediction of it.
 
     `spread` is the standard deviation of `pilot` values. The variance of n further values, over that of the
     pilot's, follows an F distribution; its `ASSURANCE` quantile is taken.
@@ -36,44 +39,50 @@ def number_for(spread: float, half_width: float, pilot: int, level: float = LEVE
 
     def enough(n: int) -> bool:
         variance = spread**2 * fdtri(n - 1, pilot - 1, ASSURANCE)
-        return bool(stdtrit(n - 1, 1 - level / 2) ** 2 * variance <= n * half_width**2)
+        return bool(stdtrit(n - 1, 1 - level / 2) ** 2 * variance * (1 / n + theirs) <= half_width**2)
 
     if not enough(_MOST):
         return None
     return 2 + bisect_left(range(2, _MOST), True, key=enough)
 
 
-def needed(claim: Claim, measured: Measured, orders: int, seeds: int | None = None) -> int | None:
+def needed(claim: Claim, measured: Measured, tests: int, seeds: int | None = None) -> int | None:
     """Number of seeds that a claim needs, by what was `measured` on some; None if it decides nothing.
 
     So it is where values are bounds or alternatives, where runs are sensitive to rounding, and of shapes and
-    identities. A value far from the published number, or an order far from zero, needs a wider interval only:
-    half of that distance is counted on. An order is one of `orders` of its family, and is judged after
-    correction.
+    identities. A number far from the published one, or an order far from zero, needs a wider interval only:
+    half of that distance is counted on. A prediction interval needs to exclude the rival; more seeds do not
+    make it narrower than the paper's own repetitions allow. An order or a value is one of `tests` of its
+    family, and is judged after correction.
     """
     values, n = measured.values.astype(float), len(measured.values)
-    of_value = claim.kind == "value"
-    if claim.kind not in ("value", "order") or n < 2 or measured.alternatives:
+    if claim.kind not in NUMBERS or n < 2 or measured.alternatives:
         return None
-    if measured.chaotic and (not of_value or claim.unit in COUNTED):
+    if measured.chaotic and (claim.kind == "order" or claim.unit in COUNTED):
         return None
     mean, spread, within = values.mean(), values.std(ddof=1), claim.tolerance or 0.0
+    level = LEVEL if claim.kind == "near" else LEVEL / tests
     beyond = mean - (claim.published or 0.0)
-    against = measured.bounds.any() if of_value else (measured.bounds * beyond < 0).any()
-    distance = abs(beyond) - (within if of_value else 0.0)
-    half_width = max(within, distance / 2)
-    if against or not half_width or half_width < measured.grid:
+    if claim.kind == "value":
+        allowed = within if claim.rival is None else abs(mean - claim.rival)
+        half_width = allowed - claim.precision
+        against, theirs = measured.bounds.any(), 1 / claim.repetitions
+    else:
+        of_value = claim.kind == "near"
+        against = measured.bounds.any() if of_value else (measured.bounds * beyond < 0).any()
+        half_width, theirs = max(within, (abs(beyond) - (within if of_value else 0.0)) / 2), 0.0
+    if against or half_width <= 0 or half_width < measured.grid:
         return None
-    number = number_for(spread, half_width, n, LEVEL if of_value else LEVEL / orders)
+    number = number_for(spread, half_width, n, level, theirs)
     if number is None:
         return None
     # Values may be several a seed, or exist on some seeds alone.
     return math.ceil(number * (seeds or measured.seeds or n) / n)
 
 
-def families(claims: Sequence[Claim]) -> Counter[tuple[str, str, str]]:
-    """Number of orders by family."""
-    return Counter(claim.family for claim in claims if claim.is_measured_order)
+def families(claims: Sequence[Claim]) -> Counter[tuple[str, ...]]:
+    """Number of tests by family."""
+    return Counter(claim.family for claim in claims if claim.is_tested)
 
 
 def asked(claims: Sequence[Claim], measurements: Sequence[Measured | None], seeds: int) -> dict[str, int]:
@@ -81,9 +90,9 @@ def asked(claims: Sequence[Claim], measurements: Sequence[Measured | None], seed
 
     Claims that do not depend on their number are left out.
     """
-    orders = families(claims)
+    tests = families(claims)
     numbers = {
-        claim.id: needed(claim, measured, orders[claim.family], seeds)
+        claim.id: needed(claim, measured, tests[claim.family], seeds)
         for claim, measured in zip(claims, measurements, strict=True)
         if measured is not None
     }

@@ -1,7 +1,7 @@
-"""Checkable sentences and cells of a paper, in its order, with the claims that test them or why none does.
+"""Checkable sentences and cells of a paper: those with claims, and a list of those without, with the reason.
 
-`sentences.yaml` in a paper's folder is a list of entries with the keys place, says, and either claims (ids of
-statements, without the paper's name) or why.
+Sentences with claims are declared above the claims (`statements`). `sentences.yaml` in a paper's folder lists
+the others: entries with the keys place, says and why.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ import yaml
 from replifed.claims import tables
 from replifed.errors import REMEDY, DataError
 
-_KEYS = {"place", "says", "claims", "why"}
+_KEYS = {"place", "says", "why"}
 _COLUMNS = ("paper", "place", "statement", "why")
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A statement of a paper, in other words."""
+    """A sentence of a paper, in other words."""
 
     paper: str
+    name: str  # id of the statement; empty without claims
     place: str  # section, equation, figure, cell
     says: str
-    statements: tuple[str, ...] = ()  # ids of those that test it
+    main: bool = False
     why: str = ""  # no claim tests it
 
 
 def read(paper: str, path: str | os.PathLike[str]) -> list[Sentence]:
-    """Sentences of a paper from its file, none if there is no file.
+    """Sentences without claims from a paper's file, none if there is no file.
 
     Raises
     ------
@@ -55,22 +56,41 @@ def _sentence(paper: str, path: str | os.PathLike[str], number: int, entry: Any)
     def refuse(what: str) -> DataError:
         return DataError(f"{os.fspath(path)}: sentence {number} {what}")
 
-    if not isinstance(entry, dict) or not set(entry) <= _KEYS or not {"place", "says"} <= set(entry):
-        raise refuse("needs the keys place, says, and claims or why, and no others")
-    if ("claims" in entry) == ("why" in entry):
-        raise refuse("needs either claims or why")
-    claims = entry.get("claims", [])
-    if not isinstance(claims, list) or ("claims" in entry and not claims):
-        raise refuse("needs a list of statements as claims")
-    texts = {key: entry.get(key, "") for key in ("place", "says", "why")}
-    if not all(isinstance(text, str) for text in (*claims, *texts.values())):
+    if isinstance(entry, dict) and "claims" in entry:
+        raise refuse("has claims; it belongs above them in claims.py: `@CLAIM.sentence(NAME, PLACE, SAYS)`")
+    if not isinstance(entry, dict) or set(entry) != _KEYS:
+        raise refuse("needs the keys place, says and why, and no others")
+    if not all(isinstance(text, str) for text in entry.values()):
         raise refuse("holds something that is no text; put it in quotes")
-    return Sentence(paper, statements=tuple(f"{paper}.{name}" for name in claims), **texts)
+    return Sentence(paper, "", **entry)
+
+
+def merged(claimed: Iterable[Sentence], others: Iterable[Sentence]) -> list[Sentence]:
+    """Sentences with claims and those without, each list in the paper's order, in one.
+
+    A sentence without claims comes after the last one with claims of its place, else of its section or
+    artefact, which is the place up to the first comma; else after the one before it.
+    """
+    claimed = list(claimed)
+    behind: list[list[Sentence]] = [[] for _ in range(len(claimed) + 1)]
+    last = 0
+    for other in others:
+        for part in (lambda place: place, _section):
+            found = [n for n, one in enumerate(claimed, 1) if part(one.place) == part(other.place)]
+            if found:
+                last = found[-1]
+                break
+        behind[last].append(other)
+    return [*behind[0], *(one for n, own in enumerate(claimed, 1) for one in (own, *behind[n]))]
+
+
+def _section(place: str) -> str:
+    return place.partition(",")[0]
 
 
 def write_not_claimed(out: str | os.PathLike[str], sentences: Iterable[Sentence]) -> None:
     """Write the sentences without a claim as CSV."""
-    rows = ((one.paper, one.place, one.says, one.why) for one in sentences if one.why)
+    rows = ((one.paper, one.place, one.says, one.why) for one in sentences)
     tables.write(out, _COLUMNS, (dict(zip(_COLUMNS, row, strict=True)) for row in rows))
 
 

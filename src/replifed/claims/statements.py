@@ -1,14 +1,24 @@
-"""Forms of a paper's claims: a value, an order, a shape or an identity, of a quantity."""
+"""Sentences of a paper, in its order, each above the function that yields the claims on it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal
 from typing import Any
 
+from replifed.claims.axes import Axes
 from replifed.claims.claim import Claim, Kind
+from replifed.claims.places import fault
 from replifed.claims.quantities import Quantity, as_measured
+from replifed.claims.sentences import Sentence
+
+# As many sentences are what a title, an abstract, contributions and a conclusion promise.
+MOST_MAIN = 10
+# Keywords that make a claim.
+_FIELDS = {field.name for field in fields(Claim)} | {"within", "because"}
 
 
 def slug(reading: str) -> str:
@@ -22,55 +32,98 @@ def slug(reading: str) -> str:
 
 
 class Statements:
-    """Makes the claims of one paper.
+    """Makes the sentences and claims of one paper.
 
-    `CLAIM("fig2.faster", says="section5.faster", unit="rounds")` names a claim, and `.order(...)` of that
-    makes it (see `Statement`); `CLAIM.order("fig2.faster", ...)` does both. The claim's id is the paper's
-    name, its own, and what the reading adds. Keywords are fields of `Claim`, and `says`: the name of the
-    sentence or cell that it tests, where that is not its own; all claims on one share it.
+    `@CLAIM.sentence("section5.fading", "Section V", "Fading degrades FedNL.", main=True)` stands above a
+    function that yields the claims on a sentence, each made by `CLAIM("fig1.fading", unit="rounds")
+    .order(...)` (see `Statement`). `CLAIM.all()` are the claims of all sentences. A claim's id is the paper's
+    name, its own, and what its reading adds. Keywords are fields of `Claim`; `options` is its reading.
 
     Parameters
     ----------
     paper : the paper's name.
-    readings : interpretations of the paper, nearest to its text first; of each, where its settings come from
-        (`claim.BASES`).
-    suffix : gives what a reading adds to an id.
+    axes : what it leaves open.
+    suffix : maps a reading, options by axis, to what it adds to an id; by default the options that depart
+        from the printed account.
     common : keywords that all claims have in common; by default the artefact is the first part of the name.
     """
 
     def __init__(
         self,
         paper: str,
-        readings: Mapping[str, str] | None = None,
-        suffix: Callable[[str], str] = slug,
+        axes: Axes | None = None,
+        suffix: Callable[[Mapping[str, str]], str] | None = None,
         **common: Any,
     ) -> None:
-        readings = {"": "chosen"} if readings is None else readings
-        self.paper, self.readings, self.suffix, self.common = paper, readings, suffix, common
+        if not (axes is None or isinstance(axes, Axes)):
+            raise fault(f"{paper}: what the paper leaves open is given as Axes(Axis(...), ...)")
+        self.paper, self.axes, self.common = paper, axes or Axes(), common
+        self.suffix = suffix or self._departures
+        self.sentences: list[Sentence] = []
+        self._claims: list[Callable[[], Iterator[Claim]]] = []
 
     def given(self, **common: Any) -> Statements:
-        """Statements with these keywords in common, too."""
-        return Statements(self.paper, self.readings, self.suffix, **{**self.common, **common})
+        """The maker with these keywords in common, too; sentences stay those of the paper."""
+        other = copy(self)
+        other.common = {**self.common, **common}
+        return other
+
+    def _departures(self, options: Mapping[str, str]) -> str:
+        departing = (option for axis, option in options.items() if option != self.axes.printed[axis])
+        return slug(" ".join(departing))
+
+    def sentence(
+        self, name: str, place: str, says: str, *, main: bool = False
+    ) -> Callable[[Callable[[], Iterator[Claim]]], Callable[[], Iterator[Claim]]]:
+        """Decorate the function that yields the claims on a sentence.
+
+        Parameters
+        ----------
+        name : of the statement, the paper's name apart.
+        place : section, equation, figure or cell.
+        says : the sentence, in other words.
+        main : it is one of those, ten at most, that title, abstract, contributions or conclusion promise.
+        """
+        one = Sentence(self.paper, f"{self.paper}.{name}", place, says, main)
+        for other in self.sentences:
+            if one.name == other.name or one.says == other.says:
+                raise fault(f"sentence {name} stands twice: as {other.name}, {other.place}")
+        if main and sum(other.main for other in self.sentences) == MOST_MAIN:
+            raise fault(f"sentence {name} is one main claim too many; a paper has at most {MOST_MAIN}")
+
+        def registered(claims: Callable[[], Iterator[Claim]]) -> Callable[[], Iterator[Claim]]:
+            self.sentences.append(one)
+            self._claims.append(claims)
+            return claims
+
+        return registered
+
+    def all(self) -> list[Claim]:
+        """The claims of all sentences, in their order."""
+        known = {one.name.removeprefix(f"{self.paper}.") for one in self.sentences}
+        if unknown := set(self.axes.fitted_on) - known:
+            raise fault(f"the explained account was fitted on {', '.join(sorted(unknown))}: no such sentence")
+        return [
+            replace(claim, **self._of_sentence(one))
+            for one, claims in zip(self.sentences, self._claims, strict=True)
+            for claim in claims()
+        ]
+
+    def _of_sentence(self, one: Sentence) -> dict[str, Any]:
+        """Fields that all claims on a sentence have."""
+        fitted_on = one.name.removeprefix(f"{self.paper}.") in self.axes.fitted_on
+        texts = {"statement_id": one.name, "place": one.place, "sentence": one.says}
+        return {**texts, "main": one.main, "fitted_on": fitted_on}
 
     def __call__(self, name: str, **fields: Any) -> Statement:
         """Name a claim."""
         return Statement(self, name, fields)
 
-    def value(self, name: str, *what: Any, **more: Any) -> Claim:
-        """Name a claim and make it: `Statement.value`."""
-        return self(name).value(*what, **more)
-
-    def order(self, name: str, *what: Any, **more: Any) -> Claim:
-        """Name a claim and make it: `Statement.order`."""
-        return self(name).order(*what, **more)
-
-    def shape(self, name: str, *what: Any, **more: Any) -> Claim:
-        """Name a claim and make it: `Statement.shape`."""
-        return self(name).shape(*what, **more)
-
-    def identity(self, name: str, *what: Any, **more: Any) -> Claim:
-        """Name a claim and make it: `Statement.identity`."""
-        return self(name).identity(*what, **more)
+    def __getattr__(self, form: str) -> Callable[..., Claim]:
+        """Name a claim and make it, in a form of `Statement`: `CLAIM.order("fig2.faster", ...)`."""
+        if form not in ("value", "near", "order", "shape", "identity", "unmeasured"):
+            raise AttributeError(form)
+        return lambda name, *what, **more: getattr(self(name), form)(*what, **more)
 
 
 @dataclass(frozen=True)
@@ -84,19 +137,32 @@ class Statement:
     name: str
     fields: dict[str, Any]
 
-    def value(
+    def value(self, statement: str, published: str, measured: Quantity, **more: Any) -> Claim:
+        """A printed outcome of an experiment, with the digits that are printed.
+
+        `rival` is the number of the nearest other method, or `within` the half-width that the prediction
+        interval may have. Of the paper: `repetitions` in its mean, and the `spread` of one if it is printed.
+        """
+        if not isinstance(published, str):
+            raise fault(f"{self.of.paper}.{self.name}: a value is text, with its printed digits: '0.50'")
+        exponent = Decimal(published).as_tuple().exponent
+        assert isinstance(exponent, int)  # as every finite number has
+        more = {"precision": 0.5 * 10.0**exponent, **more}
+        return self._claim("value", statement, measured, published=float(published), **more)
+
+    def near(
         self, statement: str, published: float, measured: Quantity, *, within: float, **more: Any
     ) -> Claim:
-        """A number is the published one, `within` a tolerance."""
-        return self._claim("value", statement, measured, published=published, tolerance=within, **more)
+        """Another number, such as a range or a theory's, is the published one `within` a tolerance."""
+        return self._claim("near", statement, measured, published=published, within=within, **more)
 
     def order(self, statement: str, measured: Quantity, *, least: float | None = None, **more: Any) -> Claim:
         """A difference is positive, or a number above the `published` one; by the `least` effect or more."""
-        return self._claim("order", statement, measured, tolerance=least, **more)
+        return self._claim("order", statement, measured, within=least, **more)
 
     def shape(self, statement: str, measured: Quantity, *, share: float | None = None, **more: Any) -> Claim:
         """Something is true in all cases, or in a `share` of them."""
-        return self._claim("shape", statement, measured, tolerance=share, **more)
+        return self._claim("shape", statement, measured, within=share, **more)
 
     def identity(self, statement: str, measured: Quantity, **more: Any) -> Claim:
         """Something is true without exception."""
@@ -107,22 +173,25 @@ class Statement:
         return self._claim("shape", statement, None, needs=on.needs, **more)
 
     def _claim(self, kind: Kind, statement: str, measured: Quantity | None, **more: Any) -> Claim:
-        defaults = {"artefact": self.name.partition(".")[0], "says": self.name, "because": "", "reading": ""}
-        fields = {**defaults, **self.of.common, **self.fields, **more}
-        paper, readings, reading = self.of.paper, self.of.readings, fields["reading"]
-        if reading not in readings:
-            raise ValueError(f"{paper}.{self.name}: reading {reading!r} is not declared")
+        artefact = self.name.partition(".")[0]
+        defaults: dict[str, Any] = {"artefact": artefact, "because": "", "within": None, "options": {}}
+        given = {**defaults, **self.of.common, **self.fields, **more}
         if measured is not None:
-            fields["needs"], fields["expression"] = measured.needs, measured
-            fields["measure"] = lambda inputs: as_measured(measured(inputs))
+            given["needs"], given["expression"] = measured.needs, measured
+            given["measure"] = lambda inputs: as_measured(measured(inputs))
+        if unknown := sorted(set(given) - _FIELDS):
+            raise fault(f"{self.of.paper}.{self.name}: a claim has no {', '.join(unknown)}")
+        self.of.axes.check(given["options"])
+        ending = self.of.suffix(given["options"])
         return Claim(
-            id=f"{paper}.{self.name}{self.of.suffix(reading)}",
-            paper=paper,
+            id=f"{self.of.paper}.{self.name}{ending}",
+            ending=ending,
+            part=f"{self.of.paper}.{given.pop('part', self.name)}",
+            paper=self.of.paper,
+            axes=self.of.axes,
             statement=statement,
-            statement_id=f"{paper}.{fields.pop('says')}",
             kind=kind,
-            tolerance_reason=fields.pop("because"),
-            basis=fields.pop("basis", readings[reading]),
-            nearness=fields.pop("nearness", list(readings).index(reading)),
-            **fields,
+            tolerance=given.pop("within"),
+            tolerance_reason=given.pop("because"),
+            **given,
         )

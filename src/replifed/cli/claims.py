@@ -22,9 +22,13 @@ def add(commands: Any) -> None:
     )
     add_file(claims, "--file", help="default: claims.csv in the results folder")
     claims.add_argument("--paper", help="only this paper")
-    claims.add_argument(
-        "--verdict", help="only this verdict: reproduced, consistent, deviates, inconclusive or unchecked"
+    text = (
+        "only claims of this verdict (holds, fails, inconclusive, unchecked), or on statements of this "
+        "status (reproduced, consistent, depends, deviates, inconclusive, untestable)"
     )
+    claims.add_argument("--verdict", help=text)
+    text = "what decided the verdict of this claim, or the status of this statement"
+    claims.add_argument("--why", metavar="CLAIM|STATEMENT", help=text)
     add_file(claims, "--golden", help="the reference; default: tests/golden/SCALE.csv, if it exists")
     add_configfile(claims)
     parts = claims.add_subparsers(title="references, and steps that the workflow calls", metavar="COMMAND")
@@ -110,7 +114,7 @@ def add(commands: Any) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from replifed.claims import files, reference
+    from replifed.claims import files, reference, why
 
     file = arguments.file
     if file is None:
@@ -118,6 +122,9 @@ def _show(arguments: argparse.Namespace) -> int:
         files.check_names(arguments.paper, arguments.verdict, config["papers"])  # making the file takes hours
         file = Path(config["paths"]["results"], "claims.csv")
     _check_file(file)
+    if arguments.why is not None:
+        print("\n".join(why.why(files.read(file), arguments.why)))
+        return 0
     files.show(file, paper=arguments.paper, verdict=arguments.verdict)
     # A file of one claim, results/PAPER/claims/CLAIM.csv, lacks the others anyway.
     golden = arguments.golden or (None if file.parent.name == "claims" else reference.reference_of(file))

@@ -107,4 +107,4 @@ def _verdicts(name: str, config: Mapping[str, Any], options: str) -> Iterator[st
     if artefact:
         yield from (f"{row['verdict']:12}  {row['id']}" for row in rows if row["artefact"] == artefact)
     else:
-        yield scores.total_in_words(scores.statements(rows))
+        yield from scores.in_lines(scores.statements(rows))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -42,13 +43,19 @@ class Inputs:
         self.experiment = cache(self._experiment)
 
     def of_twins(self) -> list[Inputs]:
-        """Inputs with the history of either twin in the place of each run, where it was stored."""
-        found = []
-        for twin in TWINS:
-            moved = Inputs(self._files, self._settings, self._paper)
-            moved.run = cache(lambda *names, twin=twin: _of_twin(self.run(*names), twin))
-            found.append(moved)
-        return found
+        """Inputs with what either twin recorded in the place of each run, where it was stored."""
+        return [self._changed(partial(_of_twin, twin=twin)) for twin in TWINS]
+
+    def of_twinned(self) -> list[Inputs]:
+        """Inputs of the repetitions alone whose twins were kept: their runs, and either twin's."""
+        kept = self._changed(_twinned)
+        return [kept, *kept.of_twins()]
+
+    def _changed(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Inputs:
+        """Inputs with changed histories."""
+        moved = Inputs(self._files, self._settings, self._paper)
+        moved.run = cache(lambda *names: change(self.run(*names)))
+        return moved
 
     def _path(self, key: str, suffix: str) -> Path:
         for path in self._files.get(key, []):
@@ -133,10 +140,26 @@ class Inputs:
         return data["kind"], data["stamp"]
 
 
+def _perturbed(history: pd.DataFrame) -> list[str]:
+    """Metrics of which twins were kept."""
+    return [name.removesuffix(f".{TWINS[0]}") for name in history if name.endswith(f".{TWINS[0]}")]
+
+
 def _of_twin(history: pd.DataFrame, twin: str) -> pd.DataFrame:
-    metrics = [name.removesuffix(f".{twin}") for name in history if name.endswith(f".{twin}")]
+    """A history with a twin's metrics in the place of its own; runs without stay, and stay chaotic."""
+    metrics = _perturbed(history)
     if not metrics:
         return history
     there = history[f"{metrics[0]}.{twin}"].notna()
     moved = {name: history[f"{name}.{twin}"].where(there, history[name]) for name in metrics}
     return history.assign(**moved, chaotic=history["chaotic"] & ~there)
+
+
+def _twinned(history: pd.DataFrame) -> pd.DataFrame:
+    """Lines of the repetitions whose twins were kept; all lines where none were."""
+    metrics = _perturbed(history)
+    if not metrics:
+        return history
+    there = history[f"{metrics[0]}.{TWINS[0]}"].notna()
+    kept = history[there.groupby(history["replicate"]).transform("all")]
+    return history if kept.empty else kept

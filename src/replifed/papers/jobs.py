@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError, ReplifedError, unknown_name
-from replifed.parts import folder_of, paper_names, part, sentences_file, typed
+from replifed.parts import finding_file, folder_of, paper_names, part, sentences_file, text_of, typed
 from replifed.progress import Lines
 from replifed.store import hashes, usage
 from replifed.store.atomic import write_json, write_text
@@ -174,7 +174,7 @@ def count_seeds(
     read = Inputs(stand_for, {"seed": settings["seed"], "experiments": {experiment: settings}}, paper)
     claims = _part(paper, "claims").CLAIMS
     pilot = len(settings["replicates"])
-    found = [measured_on(read, one)[2] if one.experiments == [experiment] else None for one in claims]
+    found = [measured_on(read, one).measured if one.experiments == [experiment] else None for one in claims]
     asks = seeds.asked(claims, found, pilot)
     write_json(out, seeds.record(pilot, most, asks))
 
@@ -199,13 +199,13 @@ def measure_claims(
 
 
 def claim_and_family(paper: str, name: str) -> list[Any]:
-    """A claim of a paper, by its id without the paper; an order with those that it is corrected with."""
+    """A claim of a paper, by its id without the paper, with those that its test is corrected with."""
     claims = {claim.id.removeprefix(f"{paper}."): claim for claim in _part(paper, "claims").CLAIMS}
     if name not in claims:
         raise ConfigError(unknown_name(f"claim of {paper}", name, claims))
     one = claims[name]
-    family = [claim for claim in claims.values() if claim.kind == "order" and claim.family == one.family]
-    return family if one.kind == "order" else [one]
+    family = [claim for claim in claims.values() if claim.is_tested and claim.family == one.family]
+    return family if one.is_tested else [one]
 
 
 def collect_claims(files: list[Path], out: Path, statements: Path, not_claimed: Path) -> None:
@@ -217,7 +217,8 @@ def collect_claims(files: list[Path], out: Path, statements: Path, not_claimed: 
     rows = collect(files, out)
     scores.write(rows, statements)
     papers = dict.fromkeys(row["paper"] for row in rows)
-    write_not_claimed(not_claimed, (one for paper in papers for one in sentences(paper)))
+    listed = (one for paper in papers for one in sentences(paper))
+    write_not_claimed(not_claimed, (one for one in listed if one.why))
 
 
 def claims_of(paper: str) -> list[Any]:
@@ -231,30 +232,39 @@ def every_claim() -> list[Any]:
 
 
 def sentences(paper: str) -> list[Any]:
-    """The checkable sentences of a paper."""
-    from replifed.claims.sentences import read
+    """The checkable sentences of a paper in its order: those above its claims, and those without any."""
+    from replifed.claims.sentences import merged, read
 
-    return read(paper, sentences_file(paper))
+    return merged(getattr(_part(paper, "claims"), "SENTENCES", ()), read(paper, sentences_file(paper)))
 
 
 def document(folder: Path, golden: Path, readme: Path) -> None:
-    """Write a page a paper, folder/PAPER.md, with the verdicts of a reference, and their score.
+    """Write a page a paper, folder/PAPER.md, with the verdicts of a reference, and the score of all.
 
-    The score is a picture, folder/score.svg, and a table in the README between its marks.
+    Pictures of main claims by reading lie beside it, folder/PAPER.NAME.svg. The score is a picture,
+    folder/score.svg, and a table in the README between its marks.
     """
+    from replifed.claims import scores
+    from replifed.claims.axes import Axes
     from replifed.claims.reference import verdicts
     from replifed.report.score import inserted, picture, score, table
-    from replifed.report.sentences import page
+    from replifed.report.sentences import Texts, page
 
     found = []
     for paper in paper_names():
-        claims = verdicts(claims_of(paper), golden)
-        found.append(score(paper, claims))
+        declared = claims_of(paper)
+        claims = verdicts(declared, golden)
+        found.append(score(paper, scores.statements(claims)))
         if listed := sentences(paper):
             named, errata = _part(paper, "paper").PAPER, getattr(_part(paper, "errata"), "ERRATA", ())
-            readings = folder_of(paper) / "readings.md"
-            text = readings.read_text(encoding="utf-8") if readings.is_file() else ""
-            write_text(folder / f"{paper}.md", page(named, text, listed, claims, errata))
+            texts = Texts(text_of(finding_file(paper)), text_of(folder_of(paper) / "readings.md"))
+            axes = declared[0].axes if declared else Axes()
+            text, pictures = page(named, texts, axes, listed, claims, errata)
+            for old in folder.glob(f"{paper}.*.svg"):
+                if old.name not in pictures:
+                    old.unlink()
+            for name, content in {f"{paper}.md": text, **pictures}.items():
+                write_text(folder / name, content)
     write_text(folder / "score.svg", picture(found))
     write_text(readme, inserted(readme.read_text(encoding="utf-8"), table(found), str(readme)))
 

@@ -13,20 +13,23 @@ from pathlib import Path
 from typing import Any, get_args
 
 from replifed.claims import scores
-from replifed.claims.claim import BASES, DATA_KINDS, Kind
+from replifed.claims.axes import SOURCES
+from replifed.claims.claim import DATA_KINDS, Kind
 from replifed.claims.errata import read as read_errata
 from replifed.claims.files import MARKS, number_text, read
 from replifed.claims.sentences import read_not_claimed
 from replifed.claims.verdicts import VERDICTS
+from replifed.parts import finding_file, text_of
 from replifed.report.artefacts import in_order, is_own, words_of
+from replifed.report.findings import blocks, main_claims, summary
 from replifed.report.run import facts
 from replifed.report.section import artefact_section, link
 from replifed.settings.needs import used_experiments
 from replifed.store.atomic import write_text
 from replifed.store.provenance import canonical_json
 
-# Verdicts as the page calls them.
-WORDS = {verdict: "not testable" if verdict == "unchecked" else verdict for verdict in VERDICTS}
+# Verdicts of claims as the page calls them.
+WORDS = dict(zip(VERDICTS, ("holds", "fails", "inconclusive", "not testable"), strict=True))
 
 
 def build(
@@ -112,13 +115,15 @@ def _claims_content(
     data = Counter(claim["data"] for claim in rows)
     return {
         "verdicts": VERDICTS,
+        "statuses": scores.STATUSES,
         "words": WORDS,
         "marks": MARKS,
-        "score": _counts(statements),
+        "score": summary(statements),
         "chance": scores.chance_in_words(rows),
         "kinds": [kind for kind in get_args(Kind) if any(claim["kind"] == kind for claim in rows)],
-        "bases": BASES,
-        "readings": sorted({claim["reading"] for claim in rows} - {""}),
+        "accounts": sorted({claim["account"] for claim in rows} - {""}),
+        "sources": [source for source in SOURCES if any(claim["source"] == source for claim in rows)],
+        "readings": sorted({claim["options"] for claim in rows} - {""}),
         "claims": rows,
         "deviations": _deviations(rows, papers),
         "data_counts": [(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],
@@ -134,19 +139,21 @@ def _script(name: str, value: Any) -> str:
     return f"window.{name} = {text};\n".replace("<", "\\u003c")
 
 
-def _numbers(row: Mapping[str, str]) -> tuple[str, str]:
-    """Published and measured numbers, for two columns."""
-    published, _, measured = number_text(dict(row)).rpartition("  ")
-    return published.removeprefix("published "), measured.removeprefix("measured ")
+def _numbers(row: Mapping[str, str]) -> tuple[str, str, str]:
+    """Published number, measured one and interval, for three columns."""
+    published, _, measured = number_text(row).rpartition("  ")
+    measured, bracket, interval = measured.partition(" [")
+    return published.removeprefix("published "), measured.removeprefix("measured "), bracket[1:] + interval
 
 
 def _deviations(rows: list[dict[str, Any]], papers: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the claims that deviate, by paper and cause, the beginning of their notes."""
+    """Return the claims that fail, by paper and cause, the beginning of their notes."""
     causes: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for claim in rows:
-        if claim["verdict"] == "deviates":
+        if claim["verdict"] == "fails" and not claim["informs"]:
             cause = claim["note"].partition("; ")[0]
-            if cause.startswith("tolerance:"):  # which says how it was judged, not why it deviates
+            # Which say how it was judged, not why it fails.
+            if cause.startswith(("tolerance:", "width:", "least effect:")):
                 cause = ""
             causes.setdefault((claim["paper"], cause), []).append(claim)
     # Papers stay together, and so do the readings of one statement.
@@ -156,15 +163,6 @@ def _deviations(rows: list[dict[str, Any]], papers: Sequence[str]) -> list[dict[
             causes.items(), key=lambda item: (papers.index(item[0][0]), not item[0][1], -len(item[1]))
         )
     ]
-
-
-def _counts(statements: list[dict[str, str]]) -> dict[str, tuple[int, int]]:
-    """Number of statements by status, and of these by substitute data."""
-    counts = Counter(statement["status"] for statement in statements)
-    on_substitutes = Counter(
-        statement["status"] for statement in statements if statement["data"] == "substitute"
-    )
-    return {verdict: (counts[verdict], on_substitutes[verdict]) for verdict in VERDICTS}
 
 
 def _paper(
@@ -191,8 +189,10 @@ def _paper(
         "name": about.get("name", name),
         "citation": about.get("citation", ""),
         "doi": about.get("doi", ""),
-        "counts": _counts(stated),
-        "total": len(stated),
+        "finding": blocks(text_of(finding_file(name))),
+        "main": main_claims(stated, on_paper),
+        "explained": any(one["fit"] for one in stated),  # there is such an account
+        "score": summary(stated),
         "artefacts": [artefacts[key] for key in papers_own],
         "others": [artefact for key, artefact in artefacts.items() if key not in papers_own],
         "not_computed": sorted(section.get("not_computed", {}).items()),

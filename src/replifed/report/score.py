@@ -1,107 +1,113 @@
-"""Score by statements, with which the README opens: a table and a picture of it."""
+"""Score with which the README opens, as a table and a picture: main claims, values met, other statements."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from replifed.claims import scores
-from replifed.claims.verdicts import HOLDS, VERDICTS
+from replifed.claims.scores import NOT_RUN, STATUSES, Met, Row
 from replifed.errors import ReplifedError
 from replifed.report.sentences import row
 
 # What stands between these in the README is written by `replifed claims document`.
 BEGIN, END = "<!-- score: `replifed claims document` writes this -->", "<!-- end of the score -->"
-_HEADS = dict(zip(VERDICTS, VERDICTS, strict=True)) | {
-    "consistent": "consistent, a setting was fitted",
-    "unchecked": "not testable",
-}
-_COLOURS = ("#009E73", "#56B4E9", "#D55E00", "#BBBBBB", "#EEEEEE")
-_DATA = ("original", "synthetic", "substitute", "surrogate")
-# Of the picture, in pixels.
-_WIDTH, _ROW, _LEFT, _TOP = 760, 26, 110, 34
+COLOURS = dict(zip(STATUSES, ("#009e73", "#56b4e9", "#cc79a7", "#d55e00", "#bbbbbb", "#eeeeee"), strict=True))
+_PRINTED = {"holds": "hold", "fails": "fail", "inconclusive": "inconclusive", NOT_RUN: NOT_RUN}
+# Of the picture, in pixels: a square a main claim, a bar for the other statements.
+_WIDTH, _ROW, _LEFT, _TOP, _SQUARE = 760, 28, 110, 52, 22
 
 
 class Score(NamedTuple):
-    """Score of the statements of one paper."""
+    """Score of one paper."""
 
     paper: str
-    statuses: Counter[str]
-    numbers: tuple[int, int]  # statements on a published number: those that are met, and those measured
-    data: Counter[str]  # kinds of data behind the statements
+    main: Counter[str]  # its main claims by status
+    printed: Counter[str]  # and by what they are in the printed account
+    met: Met
+    others: Counter[str]  # its other statements by status
 
 
-def score(paper: str, claims: Sequence[Mapping[str, str]]) -> Score:
-    """Score of a paper, from lines of claims.csv with their kind."""
-    statements, kinds = scores.statements(claims), {claim["id"]: claim["kind"] for claim in claims}
-    on_numbers = [
-        one["status"]
-        for one in statements
-        if one["status"] != "unchecked" and "value" in {kinds[name] for name in one["claims"].split()}
-    ]
-    return Score(
-        paper,
-        Counter(one["status"] for one in statements),
-        (sum(status in HOLDS for status in on_numbers), len(on_numbers)),
-        Counter(one["data"] for one in statements),
-    )
+def score(paper: str, statements: Iterable[Row]) -> Score:
+    """Score of a paper, from its statements."""
+    statements = list(statements)
+    main = [*filter(scores.is_main, statements)]
+    others = [one for one in statements if not scores.is_main(one)]
+    printed = Counter(one["printed"] for one in main)
+    met = scores.values_met(statements)
+    return Score(paper, scores.by_status(main), printed, met, scores.by_status(others))
 
 
 def table(papers: Sequence[Score]) -> str:
-    """Markdown, a line a paper and one for all."""
-    total = Score(
-        "all",
-        sum((one.statuses for one in papers), Counter()),
-        (sum(one.numbers[0] for one in papers), sum(one.numbers[1] for one in papers)),
-        sum((one.data for one in papers), Counter()),
-    )
-    heads = ["", "statements", *_HEADS.values(), "values met", "data behind them"]
-    lines = [row(*heads), row("---", *["--:"] * (len(heads) - 2), "---")]
-    for one in (*papers, total):
-        met, all_of_them = one.numbers
+    """Markdown, a line a paper; papers without main claims, such as a comparison, come last."""
+    heads = ["main claims of", *STATUSES, "in the printed account alone", "values met", "other statements"]
+    lines = [row(*heads), row("---", *["--:"] * len(STATUSES), "---", "---", "---")]
+    for one in sorted(papers, key=lambda one: not one.main):
         cells = [
-            f"`{one.paper}`" if one is not total else "**all**",
-            f"{one.statuses.total()}",
-            *(f"{one.statuses[status]}" for status in _HEADS),
-            f"{met} of {all_of_them}",
-            ", ".join(f"{one.data[kind]} {kind}" for kind in _DATA if one.data[kind]),
+            f"`{one.paper}`",
+            *(f"{one.main[status]}" if one.main else "" for status in STATUSES),
+            _few(one.printed, _PRINTED),
+            one.met.in_words,
+            _few(one.others, {status: status for status in STATUSES}),
         ]
         lines.append(row(*cells))
     return "".join(lines)
 
 
+def _few(count: Mapping[str, int], words: Mapping[str, str]) -> str:
+    """A count in words, without zeros."""
+    return ", ".join(f"{count[name]} {word}" for name, word in words.items() if count[name])
+
+
 def picture(papers: Sequence[Score]) -> str:
-    """A bar a paper as SVG, of its statements by status."""
-    longest = max(one.statuses.total() for one in papers)
+    """SVG: of each paper a square for each main claim, and a bar of its other statements, by status."""
+    papers = sorted(papers, key=lambda one: not one.main)
     height = _TOP + _ROW * len(papers) + 8
+    most = max((one.main.total() for one in papers), default=0)
+    bars = _LEFT + _SQUARE * most + 24
+    longest = max((one.others.total() for one in papers), default=0) or 1
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
         f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="12" role="img" '
-        'aria-label="Statements of each paper by what came of them">',
+        'aria-label="Main claims and other statements of each paper by what came of them">',
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
+        f'<text x="{_LEFT}" y="42" font-weight="bold">main claims</text>',
+        f'<text x="{bars}" y="42" font-weight="bold">other statements</text>',
     ]
-    for place, (status, colour) in enumerate(zip(_HEADS, _COLOURS, strict=True)):
-        x = _LEFT + 125 * place
+    for place, (status, colour) in enumerate(COLOURS.items()):
+        x = _LEFT + 108 * place
         parts.append(f'<rect x="{x}" y="8" width="12" height="12" fill="{colour}" stroke="#777777"/>')
-        parts.append(f'<text x="{x + 17}" y="18">{_HEADS[status].partition(",")[0]}</text>')
+        parts.append(f'<text x="{x + 17}" y="18">{status}</text>')
     for place, one in enumerate(papers):
-        left, y = float(_LEFT), _TOP + _ROW * place
+        y = _TOP + _ROW * place
         parts.append(f'<text x="{_LEFT - 8}" y="{y + 15}" text-anchor="end">{one.paper}</text>')
-        for status, colour in zip(_HEADS, _COLOURS, strict=True):
-            count = one.statuses[status]
-            width = count * (_WIDTH - _LEFT - 10) / longest
-            if count:
-                parts.append(
-                    f'<rect x="{left:.1f}" y="{y}" width="{width:.1f}" height="{_ROW - 6}" fill="{colour}" '
-                    'stroke="#777777" stroke-width="0.5"/>'
-                )
-            if width > 16:
-                parts.append(
-                    f'<text x="{left + width / 2:.1f}" y="{y + 15}" text-anchor="middle">{count}</text>'
-                )
-            left += width
+        squares = [status for status in STATUSES for _ in range(one.main[status])]
+        for number, status in enumerate(squares):
+            parts.append(
+                f'<rect x="{_LEFT + _SQUARE * number}" y="{y}" width="{_SQUARE - 3}" height="{_SQUARE - 3}" '
+                f'fill="{COLOURS[status]}" stroke="#777777" stroke-width="0.5"/>'
+            )
+        parts += _bar(one.others, bars, y + 3, (_WIDTH - bars - 10) / longest)
     return "\n".join([*parts, "</svg>", ""])
+
+
+def _bar(count: Mapping[str, int], left: float, y: float, unit: float) -> list[str]:
+    parts = []
+    for status, colour in COLOURS.items():
+        width = count[status] * unit
+        if count[status]:
+            parts.append(
+                f'<rect x="{left:.1f}" y="{y}" width="{width:.1f}" height="14" fill="{colour}" '
+                'stroke="#777777" stroke-width="0.5"/>'
+            )
+        if width > 18:
+            parts.append(
+                f'<text x="{left + width / 2:.1f}" y="{y + 11}" font-size="11" text-anchor="middle">'
+                f"{count[status]}</text>"
+            )
+        left += width
+    return parts
 
 
 def inserted(text: str, block: str, name: str) -> str:

@@ -98,14 +98,14 @@ def _picture(png: Path, page_folder: Path | None, alt: str) -> dict[str, Any]:
 def _outcome(claims: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what came of the claims on an artefact: readings, counts of verdicts, and measured numbers."""
     counts = Counter(claim["verdict"] for claim in claims)
-    readings = ((claim["reading"], claim["basis"]) for claim in claims if claim["reading"])
+    readings = ((claim["options"], claim["source"]) for claim in claims if claim["options"])
     return {
         "readings": list(dict.fromkeys(readings)),
         "claims": [(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]],
         "values": [
             {**claim, "range": _range(claim)}
             for claim in claims
-            if claim["kind"] == "value" and claim["measured"] and claim["published"]
+            if claim["kind"] in ("value", "near") and claim["measured"] and claim["published"]
         ],
     }
 
@@ -117,26 +117,32 @@ def _code(module: str, page_folder: Path | None) -> tuple[str, str]:
     return module, link(file, page_folder.resolve()) if here and page_folder else ""
 
 
-# Of the pictures of published and measured numbers, in pixels, and how many tolerances they reach to a side.
+# Of the pictures of published and measured numbers, in pixels, and how many half-widths they reach to a side.
 _WIDTH, _REACH = 170, 3.0
 
 
 def _range(claim: Mapping[str, str]) -> dict[str, Any]:
-    """Positions of the measured number and its interval about the published one, in pixels.
+    """Positions of the measured number, the published one and its rival, in pixels.
 
-    The unit is the tolerance, or without one the larger of the distance and the interval.
+    In the middle is the published number. Shaded is where it is met: of a value the prediction interval, of
+    another number the tolerance about it. The unit is half of that, or without one the distance.
     """
-    published, measured = float(claim["published"]), float(claim["measured"])
-    low, high = (float(claim[key] or measured) for key in ("ci_low", "ci_high"))
-    tolerance = float(claim["tolerance"] or 0)
-    unit = tolerance or max(abs(measured - published), (high - low) / 2) or 1.0
+    published, found = float(claim["published"]), float(claim["measured"])
+    low, high = (float(claim[key] or found) for key in ("ci_low", "ci_high"))
+    if claim["pi_low"]:
+        within = float(claim["pi_low"]), float(claim["pi_high"])
+    else:
+        tolerance = float(claim["tolerance"] or 0)
+        within = published - tolerance, published + tolerance
+    unit = (within[1] - within[0]) / 2 or max(abs(found - published), (high - low) / 2) or 1.0
 
     def at(number: float) -> float:
         reach = min(max((number - published) / unit, -_REACH), _REACH)
         return round(_WIDTH / 2 + reach * (_WIDTH / 2 - 6) / _REACH, 1)
 
-    ends = {"low": at(low), "high": at(high), "measured": at(measured), "published": at(published)}
-    return ends | {"from": at(published - tolerance), "to": at(published + tolerance)}
+    places = {"low": at(low), "high": at(high), "measured": at(found), "published": at(published)}
+    places |= {"from": at(within[0]), "to": at(within[1])}
+    return places | {"rival": at(float(claim["rival"])) if claim["rival"] else None}
 
 
 def _markdown_tables(path: Path) -> list[dict[str, Any]]:

@@ -1,13 +1,17 @@
-"""A page for each paper: every checkable sentence in its order, its claims and their verdicts."""
+"""A page for each paper: its finding, its main claims, what it leaves open, and every checkable sentence."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from replifed.claims import scores
+from replifed.claims.axes import EXPLAINED, PRINTED, Axes
+from replifed.claims.files import number_text
+from replifed.claims.scores import Row
 from replifed.claims.sentences import Sentence
+from replifed.report.by_reading import picture
 
 _HEAD = """\
 # {name}
@@ -15,105 +19,197 @@ _HEAD = """\
 {citation} Verdicts are those of the reference run at the paper's settings, `tests/golden/paper.csv`;
 `replifed claims document` writes this page.
 
-{readings}## Sentences and claims
+"""
+_MAIN = """\
+## Main claims
 
-Of the {total} rows below {claimed} have claims and {rest} have none, for the reason given. A row is a
-checkable sentence, or cells of a table that say one thing; it may hold several statements, and rows may share
-one.
+What title, abstract, contributions and conclusion promise. A claim is `reproduced` if it holds in the
+*printed account*, where all is as the text has it, or else as was chosen before any run{explained}.
+*Other readings* change what may have been meant.
 
-The claims are on {count} statements: {score}. A statement's verdict is the worst one in the reading nearest
-to the text; `consistent` means that a setting was fitted to the number. Where other readings come out
-otherwise, they follow in brackets.
+| the paper says | status | printed | explained | other readings | measured |
+| --- | --- | --- | --- | --- | --- |
+"""
+_EXPLAINED = """; `consistent` if it holds in the
+*explained account*, one other choice for the whole paper, made because numbers come out"""
+_AXES = """\
+| open | option | account | source | kind | evidence | but |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
+_SENTENCES = """\
+## All sentences
 
-| place | the paper says | claims on it | verdict |
+In the paper's order, {claimed} sentences and cells with claims, and {rest} without, for the reason given.
+Main claims apart: {score}. Values met: {met}.
+`replifed claims --why` with the name of a statement prints what decided its status.
+
+| place | the paper says | status | statement |
 | --- | --- | --- | --- |
 """
-
 _DEVIATIONS = """
 ## What deviates
 
-Each in the reading nearest to the text. An order holds if its number is above zero by
-more than its interval and the least effect that counts.
+Claims that fail in the account that decides. An order holds if its number is above zero by more than its
+interval and the least effect that counts.
 
-| claim | the paper says | measured | why, as far as it is known |
-| --- | --- | --- | --- |
+| claim | the paper says | measured | off by | why, as far as it is known |
+| --- | --- | --- | --- | --- |
 """
+
+
+class Texts(NamedTuple):
+    """What a paper's folder says in Markdown."""
+
+    finding: str
+    readings: str
 
 
 def page(
     paper: Mapping[str, str],
-    readings: str,
+    texts: Texts,
+    axes: Axes,
     sentences: Sequence[Sentence],
-    claims: Sequence[Mapping[str, str]],
+    claims: Sequence[Row],
     errata: Iterable[Any],
-) -> str:
-    """Markdown page of a paper: its readings, tables of its sentences, of deviations, and of the errata.
+) -> tuple[str, dict[str, str]]:
+    """Markdown page of a paper, and its pictures as SVG, by the names of their files.
 
-    `readings` is the text on them, and `claims` are the paper's rows of claims.csv.
+    `claims` are the paper's rows of claims.csv.
     """
     statements = scores.statements(claims)
-    by_id = {one["statement_id"]: one for one in statements}
-    claimed = sum(bool(one.statements) for one in sentences)
-    text = _HEAD.format(
-        name=paper["name"],
-        readings=f"## What the paper leaves open\n\n{readings}\n" if readings else "",
-        citation=paper["citation"],
-        total=len(sentences),
-        claimed=claimed,
-        rest=len(sentences) - claimed,
-        count=len(statements),
-        score=scores.in_words(Counter(one["status"] for one in statements)),
-    )
-    others = scores.otherwise(claims, statements)
-    text += "".join(_line(one, by_id, others) for one in sentences)
-    deviating = [one for one in statements if one["status"] == "deviates"]
-    text += _deviations(deviating, {one["id"]: one for one in claims}) if deviating else ""
+    main = [*filter(scores.is_main, statements)]
+    pictures = _pictures(main, claims)
+    text = _HEAD.format(**paper)
+    text += f"## Finding\n\n{texts.finding}\n\n" * bool(texts.finding)
+    text += _main_claims(main, claims, pictures, axes) if main else ""
+    text += _left_open(axes, texts.readings)
+    text += _all_sentences(sentences, statements, claims)
+    text += _deviations([one for one in statements if one["status"] == "deviates"], claims)
     rows = [row(one.place, one.printed, one.corrected) for one in errata]
     if rows:
         text += "\n## Errata\n\n| place | as printed | corrected |\n| --- | --- | --- |\n" + "".join(rows)
-    return text
+    return text, {f"{name}.svg": svg for name, svg in pictures.items()}
 
 
-def _line(
-    sentence: Sentence,
-    statements: Mapping[str, Mapping[str, str]],
-    others: Mapping[str, Mapping[str, Sequence[str]]],
-) -> str:
+def _pictures(main: Iterable[Row], claims: Iterable[Row]) -> dict[str, str]:
+    groups = {
+        one["statement_id"]: [row for row in claims if row["statement_id"] == one["statement_id"]]
+        for one in main
+    }
+    return {name: svg for name, group in groups.items() if (svg := picture(group))}
+
+
+def _main_claims(main: Sequence[Row], claims: Sequence[Row], pictures: Mapping[str, str], axes: Axes) -> str:
+    by_id = {row["id"]: row for row in claims}
+    text = _MAIN.format(explained=_EXPLAINED if axes.explained else "")
+    for one in main:
+        says = f"{one['statement']} ({one['place']})" if one["place"] else one["statement"]
+        accounts = one["printed"], one["explained"] if axes.explained else ""
+        status = f"**{one['status']}**{_marks(one)}"
+        text += row(says, status, *accounts, other_readings(one), measured(one, by_id))
+    met = f"\n{scores.printed_in_words(main).capitalize()}.\n"
+    for one in main:
+        if one["statement_id"] in pictures:
+            met += f"\n*{one['statement']}* Measured in each reading:\n\n"
+            met += f"![{one['statement']}]({one['statement_id']}.svg)\n"
+    return f"{text}{met}\n"
+
+
+def _marks(statement: Row) -> str:
+    """What is to be known beside a status: its data, and whether the explained account was fitted on it."""
+    fit = statement["fit"] if statement["status"] == "consistent" else ""
+    data = f"{statement['data']} data" if statement["data"] in ("substitute", "surrogate") else ""
+    marks = ", ".join(filter(None, (fit, data)))
+    return f" ({marks})" * bool(marks)
+
+
+def other_readings(statement: Row) -> str:
+    """In how many readings beside the printed account a statement holds, and which fail."""
+    hold, ran = int(statement["hold"]), int(statement["readings"])
+    if not ran:
+        return "no other"
+    if hold == ran:
+        return f"{'robust: ' if statement['robust'] else ''}{hold} of {ran}"
+    failing = "; ".join(f"`{reading}`" for reading in statement["fail_in"].split(" | "))
+    return f"{hold} of {ran}, not {failing}"
+
+
+def measured(statement: Row, by_id: Mapping[str, Row]) -> str:
+    """Numbers of a statement's claims that decided its status, or how many of them hold."""
+    rows = [by_id[name] for name in statement["claims"].split()]
+    if statement["status"] == "untestable":
+        return ""
+    if len(rows) <= 2:
+        return "; ".join(filter(None, map(_numbers, rows)))
+    return f"{sum(one['verdict'] == 'holds' for one in rows)} of {len(rows)} claims hold"
+
+
+def _left_open(axes: Axes, readings: str) -> str:
+    lines = []
+    for axis in axes.axes.values():
+        tried = f" {axis.tried} were tried." if axis.tried > len(axis.options) else ""
+        question = f"**{axis.name}**: {axis.question}{tried}"
+        accounts = {PRINTED: axis.printed, EXPLAINED: (axes.explained or {}).get(axis.name)}
+        for option in axis.options.values():
+            within = ", ".join(name for name, chosen in accounts.items() if chosen == option.name)
+            cells = (within, option.source, option.kind, option.evidence, option.against)
+            lines.append(row(question, f"`{option.name}`", *cells))
+            question = ""
+    parts = [_AXES + "".join(lines)] * bool(lines) + [f"{readings}\n"] * bool(readings)
+    return "\n".join(["## What the paper leaves open\n", *parts, ""]) if parts else ""
+
+
+def _all_sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims: Sequence[Row]) -> str:
+    claimed = sum(not one.why for one in sentences)
+    others = [one for one in statements if not scores.is_main(one)]
+    text = _SENTENCES.format(
+        claimed=claimed,
+        rest=len(sentences) - claimed,
+        score=scores.in_words(scores.by_status(others)),
+        met=scores.values_met(statements).in_words,
+    )
+    by_name = {one["statement_id"]: one for one in statements}
+    counts = Counter(one["statement_id"] for one in claims)
+    return text + "".join(_line(one, by_name.get(one.name), counts[one.name]) for one in sentences)
+
+
+def _line(sentence: Sentence, statement: Row | None, count: int) -> str:
     if sentence.why:
-        return row(sentence.place, sentence.says, f"none: {sentence.why}", "")
-    claims, verdicts = [], []
-    for name in sentence.statements:
-        count, data = len(statements[name]["claims"].split()), statements[name]["data"]
-        claims.append(f"`{name}`" + (f" ({count} claims)" if count > 1 else ""))
-        shown = "" if data in ("original", "synthetic", "none", "") else f" ({data} data)"
-        other = "; ".join(
-            f"{verdict}: {', '.join(f'`{reading}`' if reading else 'as it stands' for reading in readings)}"
-            for verdict, readings in others[name].items()
-        )
-        verdicts.append(statements[name]["status"] + shown + (f" ({other})" if other else ""))
-    return row(sentence.place, sentence.says, "<br>".join(claims), "<br>".join(verdicts))
+        return row(sentence.place, sentence.says, "", f"none: {sentence.why}")
+    named = f"`{sentence.name}`" + f" ({count} claims)" * (count > 1)
+    if statement is None:
+        return row(sentence.place, sentence.says, "informs alone", named)
+    says = sentence.says + " **Main claim.**" * sentence.main
+    status = statement["status"] + _marks(statement)
+    if int(statement["readings"]):
+        status += f"; {other_readings(statement)}"
+    return row(sentence.place, says, status, named)
 
 
-def _deviations(statements: Sequence[Mapping[str, str]], claims: Mapping[str, Mapping[str, str]]) -> str:
-    """Claims that deviate in the reading nearest to the text: statement, measurement, and reason."""
-    text, last = _DEVIATIONS, ""
+def _deviations(statements: Sequence[Row], claims: Sequence[Row]) -> str:
+    """Claims that fail in the account that decides: what was measured, how far off it is, and the reason."""
+    if not statements:
+        return ""
+    text, last, by_id = _DEVIATIONS, "", {one["id"]: one for one in claims}
     for one in statements:
-        for claim in (claims[name] for name in one["claims"].split()):
-            if claim["verdict"] == "deviates":
-                measured = _with_unit(claim["measured"], claim)
-                if claim["kind"] == "value":
-                    measured += f", published {_with_unit(claim['published'], claim)}"
+        for claim in (by_id[name] for name in one["claims"].split()):
+            if claim["verdict"] == "fails":
                 why = "as above" if claim["note"] == last != "" else claim["note"]
-                text, last = text + row(f"`{claim['id']}`", claim["statement"], measured, why), claim["note"]
+                last = claim["note"]
+                text += row(f"`{claim['id']}`", claim["statement"], _numbers(claim), _off_by(claim), why)
     return text
 
 
-def _with_unit(number: str, claim: Mapping[str, str]) -> str:
-    """A number to four digits, or the words for a statement that does not hold."""
-    if claim["kind"] in ("identity", "shape"):
-        return "does not hold"
+def _numbers(claim: Row) -> str:
+    return number_text(claim).replace("  ", ", ")
+
+
+def _off_by(claim: Row) -> str:
+    """Distance of a measured number to the published one, with its unit where it has a name."""
+    if claim["kind"] not in ("value", "near") or not claim["measured"] or not claim["published"]:
+        return ""
     unit = claim["unit"] if claim["unit"] in ("rounds", "bits", "decades", "e-folds") else ""
-    return f"{float(number):.4g} {unit}".rstrip()
+    return f"{float(claim['measured']) - float(claim['published']):+.3g} {unit}".rstrip()
 
 
 def row(*cells: str) -> str:

@@ -40,7 +40,7 @@ def sources(module: str, root: Path = SOURCE_ROOT) -> list[Path]:
 
     `root` is the folder of the top-level package; each returned path begins with it.
     """
-    if module.endswith(".yaml"):  # a file, by its path
+    if module.endswith((".yaml", ".md")):  # a file, by its path
         return [Path(module)]
     module, _, function = module.partition(":")
     if module.endswith(".py"):  # a custom method

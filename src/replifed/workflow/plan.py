@@ -9,7 +9,7 @@ from typing import Any
 
 from replifed.algorithms.registry import INSTALLED, METHODS
 from replifed.errors import ConfigError, DataError, unknown_name
-from replifed.parts import COMPARE, COMPARED, part, sentences_file
+from replifed.parts import COMPARE, COMPARED, finding_file, part, sentences_file
 from replifed.settings import needs, subsets
 from replifed.settings.retired import unknown_artefact
 from replifed.store.provenance import canonical_json
@@ -268,6 +268,11 @@ class Plan:
 
     # --- Report and manifest ---
 
+    def report_source(self) -> list[str]:
+        """Return the sources of the report: its modules, and the finding of each paper."""
+        files = [str(file) for one in self.papers if (file := finding_file(one)).is_file()]
+        return self.source("replifed.report.page", *files)
+
     def report_settings(self, papers: Sequence[str] = ()) -> str:
         """Return the artefacts and settings of experiments that the report shows, as JSON."""
         papers = list(papers or self.papers)
@@ -343,7 +348,7 @@ class Plan:
         if not Path(file).is_file():
             return []
         try:
-            return [scores.total_in_words(scores.read(file))]
+            return scores.in_lines(scores.read(file))
         except DataError as error:  # the file is damaged
             return [str(error)]
 

@@ -61,6 +61,24 @@ def residual(one: Curves) -> Sample:
 
 
 @quantity
+def no_slower_than_linear(one: Curves, relative_floor: float) -> Sample:
+    """Share of the logarithm's variance that is left by where it lies below a straight line, until the floor.
+
+    The line leads from the start to the last value above `relative_floor` of it. A curve that slows down lies
+    below it; one that descends ever faster lies above it, and is at least as good as a line.
+    """
+    shares = np.empty(len(one.seeds))
+    for row, values in enumerate(one.values):
+        used = int(np.cumprod(values > relative_floor * values[0]).sum())
+        if used < 3:
+            raise NotMeasurableError("fewer than three rounds above the floor")
+        t, y = one.rounds[:used], np.log(values[:used])
+        line = np.interp(t, t[[0, -1]], y[[0, -1]])
+        shares[row] = 1 - np.square(np.maximum(line - y, 0.0)).mean() / np.var(y)
+    return one.sample(shares)
+
+
+@quantity
 def kept(one: Curves, other: Curves) -> Sample:
     """The descent of `other` as a share of that of `one`."""
     if descent(one).min <= 0:

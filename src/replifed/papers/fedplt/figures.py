@@ -58,6 +58,7 @@ LINES = {
     "exact": Line("exact Peaceman–Rachford", style.GREEN, (0, (5, 1.5))),
     "zeta": Line("ζ, bound for exact splitting", style.VERMILLION, (0, (4, 1.5, 1, 1.5))),
     "mean": Line("mean of the losses, as printed", style.GREY, (0, (4, 2))),
+    "classification": method_line("fedplt", "Fed-PLT, make_classification", dashes=LONG, marker="^"),
     "exact mean": Line("exact Peaceman–Rachford, mean", style.GREY, (0, (1, 1.2))),
 }
 
@@ -70,6 +71,7 @@ def _by_rho(inputs: Inputs) -> pd.DataFrame:
         _curve(only(inputs.run("splitting_mean", "fedplt"), steps=0), "rho", curve="exact mean"),
         _curve(history, "rho", zetas(history, history["rho"]), curve="zeta"),
         _curve(inputs.run("penalty_mean", "fedplt"), "rho", curve="mean"),
+        _curve(inputs.run("penalty_classification", "fedplt"), "rho", curve="classification"),
     ]
     return pd.concat(frames, ignore_index=True)
 
@@ -89,6 +91,11 @@ def _by_epochs(inputs: Inputs) -> pd.DataFrame:
     frames = [
         _curve(only(history, solver="gradient"), "steps", curve="empirical"),
         _curve(only(inputs.run("epochs_mean", "fedplt"), solver="gradient"), "steps", curve="mean"),
+        _curve(
+            only(inputs.run("epochs_classification", "fedplt"), solver="gradient"),
+            "steps",
+            curve="classification",
+        ),
     ]
     for name, values in (("exact", exact["rate"]), ("zeta", zetas(exact, rho))):
         for end in (history["steps"][history["steps"] > 0].min(), history["steps"].max()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -172,15 +173,56 @@ def best_setting(table: pd.DataFrame, form: str) -> Measured:
     return Sample(settings[best].astype(float), seeds=table.index.to_numpy(), above=above).measured(note=note)
 
 
+def off_line(rates: ArrayLike) -> float:
+    """Largest distance of rates with 1 to N active agents from 1 - k (1 - r) / N, with r the last one."""
+    rates = np.asarray(rates, dtype=float)
+    share = np.arange(1, len(rates) + 1) / len(rates)
+    return float(np.abs(rates - (1 - share * (1 - rates[-1]))).max())
+
+
 @quantity
-def level_above(by_active: pd.DataFrame, published: tuple[float, ...]) -> Measured:
-    """Mean over all numbers of agents of what each data set's rates are above the published ones."""
-    if len(by_active.columns) != len(published):
+def off_line_of(by_active: pd.DataFrame) -> Measured:
+    """Largest distance of each data set's rates from the line of `off_line`."""
+    if list(by_active.columns) != list(range(1, len(by_active.columns) + 1)):
         raise NotMeasurableError("not all numbers of agents were run")
-    above = by_active - np.array(published)
-    means = above.mean()
-    note = f"cells are {means.min():+.3f} to {means.max():+.3f} off, {(means < 0).sum()} of them low"
-    return Measured(above.mean(axis=1).to_numpy(), note=note)
+    note = f"of the mean rates: {off_line(by_active.mean()):.3f}"
+    return Measured(np.array([off_line(rates) for rates in by_active.to_numpy()]), note=note)
+
+
+@quantity
+def per_noise(errors: pd.DataFrame, tau: float) -> Sample:
+    """Square of the error beyond that at the lowest level of noise, per unit of the level, by data set."""
+    floor = errors.iloc[:, 0].to_numpy()
+    return at(errors, tau, f"noise level {tau:g}").map(lambda values: (values**2 - floor**2) / tau)
+
+
+@quantity
+def joint(published: Sequence[float], *cells: Sample) -> Measured:
+    """Whether published rates are together an ordinary draw of one more data set, at 5 %.
+
+    Hotelling's test of a further draw against the cloud (n, p) of ours: its squared Mahalanobis distance D^2
+    gives n / (n + 1) (n - p) / (p (n - 1)) D^2, which follows F with p and n - p degrees of freedom.
+    """
+    from scipy.special import fdtrc
+
+    cloud = np.stack([cell.values for cell in cells], axis=1)
+    (n, p), off = cloud.shape, np.array(published) - cloud.mean(axis=0)
+    if n <= p + 1 or np.linalg.matrix_rank(cloud - cloud.mean(axis=0)) < p:
+        raise NotMeasurableError("too few data sets for a joint test")
+    distance = float(off @ np.linalg.solve(np.atleast_2d(np.cov(cloud.T)), off))
+    chance = float(fdtrc(p, n - p, n / (n + 1) * (n - p) / (p * (n - 1)) * distance))
+    far = np.abs(off) / cloud.std(axis=0, ddof=1)
+    note = f"squared distance {distance:.3g} of {p} rates, p = {chance:.2g}; the furthest rate is "
+    note += f"{far.max():.2g} standard deviations off; of each rate a draw within "
+    note += " or ".join(f"{1.96 * spread:.2g}" for spread in cloud.std(axis=0, ddof=1)) + " could not be told"
+    return Measured(np.array([chance > 0.05]), seeds=n, note=note)
+
+
+@quantity
+def positive_means(*differences: Sample) -> Measured:
+    """Whether each of several mean differences is above zero."""
+    means = np.array([one.mean for one in differences])
+    return Measured(means > 0, seeds=len(differences[0].values), note=f"{np.sum(means > 0)} of {len(means)}")
 
 
 @quantity

@@ -136,6 +136,7 @@ def _rates_by_active(inputs: Inputs, experiment: str) -> pd.DataFrame:
     own = inputs.experiment(experiment)
     rates = over_repetitions(inputs.run(experiment, "fedplt"), ("active",), "rate")
     rates.insert(0, "loss", own.loss)
+    rates.insert(1, "labels", own.data)
     rates["published"] = [TABLE3[active - 1] for active in rates["active"]]
     full = rates.loc[rates["active"] == own.agents, "mean"]
     if len(full):
@@ -144,7 +145,10 @@ def _rates_by_active(inputs: Inputs, experiment: str) -> pd.DataFrame:
 
 
 def _show_table3(frame: pd.DataFrame) -> pd.DataFrame:
-    summed, printed = (frame[frame["loss"] == loss].reset_index() for loss in ("sum", "mean"))
+    summed, printed, explained = (
+        frame[(frame["loss"] == loss) & (frame["labels"] == labels)].reset_index()
+        for loss, labels in (("sum", "planted"), ("mean", "planted"), ("sum", "classification"))
+    )
     columns = {
         "Num. active agents": summed["active"].astype(str),
         "Convergence rate": [with_interval(row) for _, row in summed.iterrows()],
@@ -153,6 +157,7 @@ def _show_table3(frame: pd.DataFrame) -> pd.DataFrame:
     if "interpolated" in summed:
         columns["1 - p (1 - r)"] = summed["interpolated"].map("{:.3f}".format)
     columns["With the mean of the losses, as printed"] = [with_interval(row) for _, row in printed.iterrows()]
+    columns["With make_classification"] = [with_interval(row) for _, row in explained.iterrows()]
     return pd.DataFrame(columns)
 
 
@@ -171,6 +176,7 @@ def _table4(inputs: Inputs) -> pd.DataFrame:
         history = inputs.run(experiment, "fedplt")
         frames.append(over_repetitions(history, ("reading", "tau"), measure))
         frames[-1].insert(0, "measure", measure)
+        frames[-1].insert(0, "labels", inputs.experiment(experiment).data)
         frames[-1].insert(0, "loss", inputs.experiment(experiment).loss)
     frame = pd.concat(frames, ignore_index=True)
     return frame.assign(published=frame["tau"].map(TABLE4))
@@ -179,10 +185,13 @@ def _table4(inputs: Inputs) -> pd.DataFrame:
 def _show_table4(frame: pd.DataFrame) -> pd.DataFrame:
     levels = frame.drop_duplicates("tau")
     columns = {"Noise level τ": [f"{tau:g}" for tau in levels["tau"]]}
-    for (loss, reading, measure), part in frame.groupby(["loss", "reading", "measure"], sort=False):
+    for (loss, labels, reading, measure), part in frame.groupby(
+        ["loss", "labels", "reading", "measure"], sort=False
+    ):
         half = (part["high"] - part["low"]) / 2
         of_loss = "" if loss == "sum" else ", mean of the losses"
-        columns[f"{MEASURES[measure]} ({NOISES[reading]}{of_loss})"] = [
+        of_data = "" if labels == "planted" else ", make_classification"
+        columns[f"{MEASURES[measure]} ({NOISES[reading]}{of_loss}{of_data})"] = [
             f"{mean:.4g} ± {spread:.2g}" for mean, spread in zip(part["mean"], half, strict=True)
         ]
     columns["Published"] = [f"{published:g}" for published in levels["published"]]
@@ -346,6 +355,14 @@ TABLES = by_name(
         "As before, but that the agents' losses are means over their samples, as the paper prints them. "
         "Elsewhere they are sums, since Fed-PLT's published rates come out with these.",
         partial(_table2, readings=("common", "own", "equal budget")),
+        _show_table2,
+    ),
+    Made(
+        "table2_classification",
+        "Table II: convergence rates on make_classification's data",
+        "As before with the sum of the losses, on data of scikit-learn's generator, one cluster a class, no "
+        "redundant features: the explained account.",
+        partial(_table2, readings=("common", "own", "equal budget", "theory")),
         _show_table2,
     ),
     Made(

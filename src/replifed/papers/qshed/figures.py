@@ -328,10 +328,10 @@ FIGURES = by_name(
     figure(
         "baselines",
         title="Further methods",
-        caption="Relative cost against rounds without fading, of SHED, all variants of FedNL, GIANT, "
+        caption="Relative cost against rounds without fading, of SHED, variants of FedNL, GIANT, "
         "distributed Newton and gradient descent beside Q-SHED. The last three do not keep to the budget. "
         f"FedNL's variants are in panels of their own. {_BANDS}",
-        # Without fading, 32 bits a coordinate change FedNL's bits alone.
+        # FedNL at 32 bits a coordinate, with another line search, is for claims on fading.
         prepare=_runs(LINES.keys() - {"fednl.vector32_ls"}, ("constant",)),
         shown=_in_kinds,
         rows=[By("kind", _KINDS)],

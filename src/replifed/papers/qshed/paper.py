@@ -38,7 +38,7 @@ LINES = {
         "fednl", "FedNL, rank 1, option 2, line search", dashes=TWO_DASHES, marker="v"
     ),
     "fednl.vector32_ls": method_line(
-        "fednl", "FedNL, rank 1 at 32 bits, line search", dashes=SPARSE, marker="X"
+        "fednl", "FedNL, rank 1 at 32 bits, GIANT's search", dashes=SPARSE, marker="X"
     ),
     "fednl.topk_ls": method_line("fednl", "FedNL, top-k, line search", dashes=WIDE, marker="D"),
     **{name: method_line(name) for name in ("shed", "giant", "newton", "gradient_descent")},

@@ -1,0 +1,147 @@
+"""What decided a verdict, or the status of a statement, from lines of claims.csv."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from replifed.claims import scores
+from replifed.claims.axes import EXPLAINED, PRINTED
+from replifed.claims.files import number_text
+from replifed.claims.scores import Row
+from replifed.errors import ConfigError, unknown_name
+
+# Claims that decided a statement's status, up to which each is told in full.
+_MOST = 3
+_ACCOUNTS = {PRINTED: "printed", EXPLAINED: "explained"}
+
+
+def why(rows: Sequence[Row], name: str) -> list[str]:
+    """Lines on a claim and its statement, or on a statement, the claims that decided it, and the others."""
+    of_claim = [row for row in rows if row["id"] == name]
+    of_statement = [row for row in rows if row["statement_id"] == name]
+    if not of_claim and not of_statement:
+        known = {row[key] for row in rows for key in ("id", "statement_id")}
+        raise ConfigError(unknown_name("claim or statement", name, known))
+    statement = of_claim[0]["statement_id"] if of_claim else name
+    group = [row for row in rows if row["statement_id"] == statement]
+    lines = list(_of_statement(statement, group))
+    decided = [name for one in scores.statements(group) for name in one["claims"].split()]
+    for row in of_claim or of_statement:
+        if of_claim or (len(decided) <= _MOST and (row["id"] in decided or row["informs"])):
+            lines += ["", *_of_claim(row, rows), ""]
+        else:
+            lines.append(f"{row['id']}: {row['verdict']}  {number_text(row)}".rstrip())
+    return lines
+
+
+def _of_statement(name: str, group: Sequence[Row]) -> Iterator[str]:
+    row, found = group[0], scores.statements(group)
+    status = found[0]["status"] if found else ""
+    yield f"{name}: {status or 'no statement, its claims only inform'}"
+    yield from _field("sentence", ", ".join(filter(None, (row["place"], "main claim" * bool(row["main"])))))
+    yield from _field("", row["sentence"] or row["statement"])
+    if not found:
+        return
+    yield from _field("since", scores.STATUSES[status] + robust_in_words(found[0]))
+    for one in scores.readings([row for row in group if not row["informs"]]):
+        accounts = " and ".join(_ACCOUNTS[account] for account in one.accounts)
+        beside = f" ({accounts})" if accounts else f" ({one.kind})" if one.kind else ""
+        yield from _field("reading", f"{one.verdict} in {one.in_words}{beside}")
+
+
+def robust_in_words(statement: Row) -> str:
+    """In how many readings beside the printed account a statement holds, and in which not."""
+    hold, ran = int(statement["hold"]), int(statement["readings"])
+    if not ran:
+        return ""
+    if hold == ran:
+        return f"; it holds in {'the other reading' if ran == 1 else f'all {ran} other readings'}"
+    fail_in = statement["fail_in"].replace(" | ", " and not in ")
+    return f"; it holds in {hold} of {ran} other readings, not in {fail_in}"
+
+
+def _of_claim(row: Row, rows: Iterable[Row]) -> Iterator[str]:
+    informs = ", which informs and does not count" * bool(row["informs"])
+    yield f"{row['id']}: {row['verdict']}{informs}"
+    kind = ", ".join(filter(None, (row["kind"], row["unit"])))
+    yield from _field("claim", f"{row['statement']} ({kind})")
+    yield from _field("reading", row["evidence"] or "nothing is left open")
+    accounts = [_ACCOUNTS[account] for account in row["account"].split()]
+    yield from _field("accounts", " and ".join(accounts) or "none")
+    yield from _field("runs", row["needs"] or "none, a formula")
+    yield from _field("command", row["command"])
+    if row["measured"]:
+        on = f"on {row['data']} data" if row["data"] != "none" else "by a formula"
+        yield from _field("measured", f"{_number(row, 'measured')} {on}, seeds: {row['seeds']}")
+        yield from _field("interval", _interval(row, "ci", "of the mean, at 95 %"))
+        yield from _field("", _interval(row, "pi", "in which the published number is to lie"))
+    if row["published"]:
+        rival = f", rival {_number(row, 'rival')}" if row["rival"] else ""
+        yield from _field("published", f"{_number(row, 'published')}{rival}")
+    if row["tolerance"]:
+        named = {"order": "least effect", "shape": "share", "value": "width"}.get(row["kind"], "tolerance")
+        yield from _field(named, _number(row, "tolerance"))
+    if row["p_value"]:
+        family = sum(all(other[key] == row[key] for key in ("paper", "family", "kind")) for other in rows)
+        yield from _field("test", f"p = {_number(row, 'p_value')}, by itself: {row['verdict_single']}")
+        corrected = f"p = {_number(row, 'p_holm')}" if row["p_holm"] else "none"
+        yield from _field(
+            "Holm", f"{corrected} among the {family} {row['kind']}s of {row['artefact']} in this reading"
+        )
+    if row["twins"]:
+        first, second = row["twins"].split()
+        yield from _field(
+            "twins", f"{first} with the first perturbed runs in place, with the second {second}"
+        )
+    yield from _field("verdict", f"{row['verdict']}: {_reason(row)}")
+    yield from _field("note", row["note"])
+
+
+def _reason(row: Row) -> str:
+    """The rule that gave a claim's verdict, in words."""
+    kind, verdict, inside = row["kind"], row["verdict"], _rival_inside(row)
+    if verdict == "unchecked":
+        return "nothing was measured, or on surrogate data"
+    if row["twins"] and verdict == "inconclusive":
+        return "runs depend on rounding, and perturbed ones differ, or by too much beside the difference"
+    reasons = {
+        ("value", "holds"): "the published number lies in the prediction interval"
+        + (", its rival does not" if row["rival"] else ", which is narrow enough"),
+        ("value", "fails"): "the published number lies outside the prediction interval",
+        ("value", "inconclusive"): "the rival's number lies in the interval, too"
+        if inside
+        else "the interval is too wide, or values are bounds",
+        ("near", "holds"): "the mean is within the tolerance, and its interval as narrow",
+        ("near", "fails"): "the mean is further off than the tolerance",
+        ("order", "holds"): "the difference is on the claimed side, of the least effect or more",
+        ("order", "fails"): "the difference is on the other side, or both are equal but for the least effect",
+        ("shape", "holds"): "it is so in the stated share of cases",
+        ("shape", "fails"): "it is not so in the stated share of cases",
+        ("identity", "holds"): "it is so without exception",
+        ("identity", "fails"): "there is an exception",
+    }
+    return reasons.get((kind, verdict), "the interval is too wide to tell, or values are bounds")
+
+
+def _rival_inside(row: Row) -> bool:
+    if not (row["rival"] and row["pi_low"]):
+        return False
+    return float(row["pi_low"]) <= float(row["rival"]) <= float(row["pi_high"])
+
+
+def _number(row: Row, name: str) -> str:
+    return f"{float(row[name]):.4g}"
+
+
+def _interval(row: Row, which: str, what: str) -> str:
+    if not row[f"{which}_low"]:
+        return ""
+    return f"[{_number(row, f'{which}_low')}, {_number(row, f'{which}_high')}] {what}"
+
+
+def _field(name: str, text: str) -> Iterator[str]:
+    """Lines with a name before the first; none without a text."""
+    for line in textwrap.wrap(text, 96, break_long_words=False, break_on_hyphens=False):
+        yield f"    {name:11} {line}"
+        name = ""

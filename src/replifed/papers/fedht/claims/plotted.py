@@ -1,0 +1,46 @@
+"""Curves and errors that claims of several sections look at, and what these depend on."""
+
+from __future__ import annotations
+
+from replifed.claims.curves import curves
+from replifed.claims.quantities import Quantity, run
+from replifed.papers.fedht import measures
+
+SIMULATIONS = ("simulation1", "simulation2")
+REAL = ("e2006", "rcv1", "mnist")
+FEDERATED = ("fedht", "fediterht")
+BASELINE = "distributed_iht"
+COMPARED = (*FEDERATED, BASELINE)
+SPREADS = ("alpha = 0.1", "alpha = 0.5", "alpha = 1")  # of the planted problem's clients
+# By method: its theorem, rate and bias term.
+BOUNDS = {"fedht": ("Theorem 1", "theta_1", "g_1"), "fediterht": ("Theorem 2", "theta_2", "g_3")}
+
+FREE_K = "FedHT and FedIterHT choose K besides the step here, Distributed-IHT the step alone"
+_NEARLY_ONE = (
+    "local Hessians are nearly rank one with |z|^2 about 1000, so several local steps need a step size many "
+    "times smaller than one averaged step does; only at a common, small step does a round with K steps go K "
+    "times as far"
+)
+NOTES = {"own": f"{FREE_K}; {_NEARLY_ONE}", "printed": f"{FREE_K}; {_NEARLY_ONE}", "common": ""}
+OWN_K = "each K takes its own best stable step here, which falls faster than 1/K; at one step the order holds"
+
+
+def plotted(experiment: str, method: str, reading: str, place: int = 0, full_batch: bool = False) -> Quantity:
+    """Curves of a method in Figures 2, 3 and 6, at a level of heterogeneity by its index."""
+    history = measures.batches(run(experiment, method), full_batch)
+    return curves(measures.at_level(history, experiment, place), reading=reading, tuned=True)
+
+
+def small_batches(experiment: str, method: str) -> Quantity:
+    """History at the mildest level."""
+    return measures.at_level(measures.batches(run(experiment, method)), experiment, 0)
+
+
+def by_k(experiment: str, method: str, reading: str) -> Quantity:
+    """Curves of each K in Figure 1."""
+    return measures.by_local_steps(small_batches(experiment, method), reading)
+
+
+def left(method: str) -> list[Quantity]:
+    """Errors left on the planted problem, by K, at each spread."""
+    return [measures.ends(run("dissimilar", method), "dissimilar", place) for place in range(3)]

@@ -1,0 +1,75 @@
+"""Table I, needs of the methods: counted on a run; properties of this project's code only inform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from replifed.claims.claim import Claim
+from replifed.claims.quantities import run
+from replifed.papers.fedplt import measures
+from replifed.papers.fedplt.claims.contributions import arrives, minibatches
+from replifed.papers.fedplt.measures import lines
+from replifed.papers.fedplt.methods import PARTIAL
+from replifed.papers.fedplt.paper import METHODS, STORED
+from replifed.papers.fedplt.readings import CLAIM
+
+_COUNTS = {
+    "fedlin": "between rounds only the server's model is needed; the count takes in g_i and a copy of x",
+    "tamuna": "an agent needs h_i alone; the count takes in its copy of the server's model",
+    "led": "after averaging all agents hold the same model; the count takes in every copy",
+    "fivegcs": "x, v and u_i suffice; the count takes in x_hat",
+}
+_OF_CODE = CLAIM.given(informs=True, artefact="table1")
+
+
+@CLAIM.sentence(
+    "table1.stored", "Table I, variables stored", "2N + 1 for all methods but 5GCS, which stores N + 3."
+)
+def _stored() -> Iterator[Claim]:
+    for method, (each, shared) in STORED.items():
+        yield CLAIM(f"table1.{method}.stored").identity(
+            f"{METHODS[method]} stores {each if each > 1 else ''}N+{shared} variables.",
+            measures.stores(run("footprint", method), each, shared),
+            note=_COUNTS.get(method, ""),
+        )
+
+
+@CLAIM.sentence(
+    "table1.solvers",
+    "Table I, local solvers",
+    "Fed-PLT takes accelerated stochastic gradient steps, too.",
+)
+def _solvers() -> Iterator[Claim]:
+    yield from minibatches("accelerated", "Minibatches with accelerated steps")
+
+
+@CLAIM.sentence(
+    "table1.random",
+    "Table I, local epochs",
+    "Random for TAMUNA, one number for all others.",
+)
+def _random() -> Iterator[Claim]:
+    for method in STORED:
+        yield _OF_CODE(f"table1.{method}.random").identity(
+            f"{METHODS[method]} has {'a random' if method == 'tamuna' else 'one'} number of local epochs.",
+            measures.random_epochs(run("footprint", method), method == "tamuna"),
+        )
+
+
+@CLAIM.sentence("table1.epochs", "Table I, local epochs", "One or more for Fed-PLT, FedLin and LED.")
+def _single_epoch() -> Iterator[Claim]:
+    for method in ("fedplt", "fedlin", "led"):
+        yield _OF_CODE(f"table1.{method}.epochs").shape(
+            f"{METHODS[method]} allows a single local epoch.",
+            arrives(lines(run("footprint", method), "left")),
+        )
+
+
+@CLAIM.sentence("table1.partial", "Table I, partial participation", "Fed-PLT, TAMUNA and 5GCS allow it.")
+def _partial() -> Iterator[Claim]:
+    for method in PARTIAL:
+        errors = lines(run("comparison", method), "error", reading="common", solver="gradient", cohort=5)
+        yield _OF_CODE(f"table1.{method}.partial").shape(
+            f"{METHODS[method]} comes to the minimiser with half of the agents in each round.",
+            arrives(errors),
+        )

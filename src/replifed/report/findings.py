@@ -1,0 +1,69 @@
+"""What a section of the report begins with: the finding of a paper, its main claims, and its score."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import Any
+
+from replifed.claims import scores
+from replifed.claims.why import robust_in_words
+from replifed.report.by_reading import picture
+from replifed.report.sentences import measured
+
+
+def summary(statements: list[dict[str, str]]) -> dict[str, Any]:
+    """Main claims and other statements by status, each with those on substitute data, and values met."""
+    main = [*filter(scores.is_main, statements)]
+    others = [one for one in statements if not scores.is_main(one)]
+    return {
+        "main": _counts(main),
+        "others": _counts(others),
+        "printed": scores.printed_in_words(main) if main else "",
+        "met": scores.values_met(statements).in_words,
+    }
+
+
+def _counts(statements: list[dict[str, str]]) -> dict[str, tuple[int, int]]:
+    """Number of statements by status, and of these by substitute data; none without statements."""
+    of_all = scores.by_status(statements)
+    of_substitutes = scores.by_status(one for one in statements if one["data"] == "substitute")
+    return {status: (of_all[status], of_substitutes[status]) for status in scores.STATUSES if of_all[status]}
+
+
+def main_claims(statements: list[dict[str, str]], claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Main claims of a paper, with what was measured, and their pictures by reading."""
+    by_id = {claim["id"]: claim for claim in claims}
+    return [
+        one
+        | {
+            "others": robust_in_words(one).removeprefix("; "),
+            "measured": measured(one, by_id),
+            "first": one["claims"].split()[0],
+            "picture": picture([claim for claim in claims if claim["statement_id"] == one["statement_id"]]),
+        }
+        for one in filter(scores.is_main, statements)
+    ]
+
+
+def blocks(markdown: str) -> list[tuple[str, list[str]]]:
+    """Paragraphs ("p") and lists ("ul") of a short text in Markdown, their words as HTML."""
+    found = []
+    for block in markdown.split("\n\n"):
+        items = re.split(r"^[-*] ", block, flags=re.MULTILINE)
+        listed = block.startswith(("- ", "* "))
+        texts = [" ".join(item.split()) for item in (items[1:] if listed else [block])]
+        found.append(("ul" if listed else "p", [_inline(text) for text in texts if text]))
+    return [block for block in found if block[1]]
+
+
+def _inline(text: str) -> str:
+    """HTML of a line of Markdown with code and emphasis."""
+    parts = escape(text).split("`")
+    for place, words in enumerate(parts):
+        if place % 2:
+            parts[place] = f"<code>{words}</code>"
+        else:
+            strong = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", words)
+            parts[place] = re.sub(r"\*(.+?)\*", r"<em>\1</em>", strong)
+    return "".join(parts)

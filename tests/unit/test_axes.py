@@ -1,0 +1,230 @@
+"""What a paper leaves open, its accounts, and the status of a statement: a planted paper with each row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from replifed.claims import scores
+from replifed.claims.axes import Axes, Axis, Option, in_words
+from replifed.claims.quantities import formula
+from replifed.claims.statements import MOST_MAIN, Statements
+from replifed.claims.verdicts import measure
+from replifed.errors import ConfigError
+
+LOSS = Axis(
+    "loss",
+    "Section 2 has a mean, the numbers a sum.",
+    Option("mean", "printed", "eq. (2)"),
+    Option("sum", "fitted", "its numbers come out", against="no text has it"),
+)
+STEP = Axis(
+    "step",
+    "The text does not say how steps are chosen.",
+    Option("own", "chosen", "a grid"),
+    Option("common", "chosen", "one for all"),
+    Option("long", "chosen", "ten times as long", kind="different"),
+)
+E = {"loss": "sum", "step": "own"}
+
+
+class Inputs:
+    """No runs: formulas alone."""
+
+    def has(self, key):
+        return True
+
+
+def axes(**more):
+    return Axes(LOSS, STEP, explained=E, **more)
+
+
+def status(claims):
+    rows = [
+        {key: "" if value is None or value != value else str(value) for key, value in row.items()}
+        for row in measure(claims, Inputs(), "paper").to_dict("records")
+    ]
+    [one] = scores.statements(rows)
+    return one
+
+
+def shapes(verdicts, make=None):
+    """A sentence with one shape in each reading: of "mean", "sum" and the others, whether it holds."""
+    claim = make or Statements("p", axes(), artefact="fig1")
+    return [
+        claim("faster", options=dict(zip(("loss", "step"), reading.split(), strict=True))).shape(
+            "It holds.", formula(lambda holds=holds: np.array([holds] * 3))
+        )
+        for reading, holds in verdicts.items()
+    ]
+
+
+def undecided(reading):
+    """An order in a reading that its three values do not decide."""
+    claim = Statements(
+        "p", axes(), artefact="fig1", options=dict(zip(("loss", "step"), reading.split(), strict=True))
+    )
+    return claim("faster", unit="rounds").order("It holds.", formula(lambda: np.array([-9.0, 1.0, 9.0])))
+
+
+@pytest.mark.parametrize(
+    "verdicts, wanted, robust",
+    [
+        ({"mean own": True}, "reproduced", "yes"),
+        ({"mean own": True, "sum own": True, "mean common": True}, "reproduced", "yes"),
+        ({"mean own": True, "sum own": False, "mean common": True}, "reproduced", ""),
+        ({"mean own": True, "mean long": False}, "reproduced", "yes"),  # another question
+        ({"mean own": False, "sum own": True}, "consistent", ""),
+        ({"sum own": True}, "consistent", ""),
+        ({"mean own": False, "sum own": False, "mean common": True}, "depends", ""),
+        ({"mean own": False, "mean long": True}, "deviates", ""),
+        ({"mean own": False, "sum own": False}, "deviates", ""),
+    ],
+)
+def test_the_first_row_that_applies_is_the_status(verdicts, wanted, robust):
+    one = status(shapes(verdicts))
+    assert (one["status"], one["robust"]) == (wanted, robust)
+
+
+def test_what_neither_holds_nor_fails_is_inconclusive():
+    assert status([undecided("mean own"), undecided("sum own")])["status"] == "inconclusive"
+    assert status([undecided("mean own"), *shapes({"sum own": False})])["status"] == "deviates"
+
+
+def test_without_a_measurement_it_is_untestable():
+    claim = Statements("p", axes(), artefact="fig1")
+    assert status([claim("x").unmeasured("It holds.", formula(lambda: None))])["status"] == "untestable"
+
+
+def test_a_sixth_reading_betters_no_headline():
+    """Planted: a reading that holds where the printed account fails is no reproduction."""
+    failing = {"mean own": False, "sum own": False}
+    assert status(shapes(failing))["printed"] == "fails"
+    more = status(shapes(failing | {"mean common": True}))
+    assert (more["status"], more["printed"]) == ("depends", "fails")
+
+
+def test_an_order_in_one_of_many_readings_is_corrected_for_their_number():
+    """Planted: a difference that five per cent of readings show by chance."""
+    claim = Statements("p", axes(), artefact="fig1")
+
+    def order(reading, values):
+        options = dict(zip(("loss", "step"), reading.split(), strict=True))
+        return claim("faster", unit="rounds", options=options).order(
+            "It holds.", formula(lambda: np.array(values))
+        )
+
+    near = [1.0, 3.0, 5.0, 6.0]  # p = .043 by itself
+    rest = [order("mean own", [-9.0, 1.0, 9.0, 0.0]), order("sum own", [-9.0, 1.0, 9.0, 0.0])]
+    one = status([*rest, order("mean common", near)])
+    assert (one["hold"], one["readings"], one["status"]) == ("1", "2", "inconclusive")
+
+
+def test_a_reading_answers_all_that_a_sentence_says():
+    claim = Statements("p", axes(), artefact="fig1")
+    second = claim("second", options={"loss": "sum", "step": "own"}).shape(
+        "And this.", formula(lambda: np.array([True]))
+    )
+    both = [one for one in shapes({"mean own": True, "sum own": True})]
+    joined = [_of(one, "p.sentence") for one in [*both, second]]
+    one = status(joined)
+    assert (one["printed"], one["explained"], one["status"]) == ("not run", "holds", "consistent")
+
+
+def test_claims_of_a_reading_are_corrected_together_whatever_axes_they_name():
+    claim = Statements("p", axes(), artefact="fig1", unit="rounds", options={"loss": "sum"})
+    runs = formula(lambda: np.array([1.0, 2.0]))
+    one, two = claim.order("one", "It.", runs), claim("two", options=E).order("It.", runs)
+    other = claim("two", options={"loss": "sum", "step": "common"}).order("It.", runs)
+    assert one.reading != two.reading and one.family == two.family != other.family
+
+
+def test_what_could_be_tested_in_no_reading_is_left_out():
+    """Planted: one of two panels is on surrogate data."""
+    claim = Statements("p", axes(), artefact="fig1", options={"loss": "mean", "step": "own"})
+    panel = claim("panel").unmeasured("On other data, too.", formula(lambda: None))
+    assert (
+        status([_of(one, "p.sentence") for one in [*shapes({"mean own": True}), panel]])["status"]
+        == "reproduced"
+    )
+    assert (
+        status([_of(one, "p.sentence") for one in [*shapes({"mean own": False}), panel]])["status"]
+        == "deviates"
+    )
+
+
+def _of(claim, statement):
+    from dataclasses import replace
+
+    return replace(claim, statement_id=statement)
+
+
+def test_what_informs_does_not_sink():
+    claim = Statements("p", axes(), artefact="fig1")
+    ours = claim("ours", informs=True).shape("Not in the text.", formula(lambda: np.array([False])))
+    joined = [_of(one, "p.sentence") for one in [*shapes({"mean own": True}), ours]]
+    assert status(joined)["status"] == "reproduced"
+
+
+# --- What is refused, in one line with file and name ----------------------------------------------
+
+
+def refused(make):
+    with pytest.raises(ConfigError, match=r"^unit/test_axes\.py, line \d+: ") as error:
+        make()
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_an_axis_needs_sources_and_evidence():
+    assert "source 'guess'" in refused(lambda: Axis("loss", "?", Option("mean", "guess", "eq. (2)")))
+    assert "needs its evidence" in refused(lambda: Axis("loss", "?", Option("mean", "printed", "")))
+    assert "kind 'odd'" in refused(lambda: Axis("loss", "?", Option("mean", "printed", "(2)", kind="odd")))
+    assert "tried" in refused(lambda: Axis("l", "?", Option("a", "printed", "x"), tried=0))
+
+
+def test_there_is_one_explained_account_with_an_option_on_every_axis():
+    assert "a second is a reading" in refused(
+        lambda: Axes(LOSS, explained=[{"loss": "sum"}, {"loss": "mean"}])
+    )
+    assert "no option on step" in refused(lambda: Axes(LOSS, STEP, explained={"loss": "sum"}))
+    assert 'no option "half"' in refused(lambda: Axes(LOSS, explained={"loss": "half"}))
+
+
+def test_a_sentence_stands_once_and_ten_are_main():
+    claim = Statements("p")
+    claim.sentence("one", "Section 1", "It is fast.")(lambda: iter(()))
+    assert "stands twice" in refused(lambda: claim.sentence("two", "Section 2", "It is fast."))
+    for number in range(MOST_MAIN):
+        claim.sentence(f"main{number}", "Abstract", f"Promise {number}.", main=True)(lambda: iter(()))
+    assert "at most 10" in refused(lambda: claim.sentence("more", "Abstract", "Another.", main=True))
+
+
+def test_a_value_states_its_precision_and_a_rival_or_a_width():
+    claim, runs = Statements("p", artefact="fig1"), formula(lambda: np.array([1.0, 2.0]))
+    assert "a rival" in refused(lambda: claim.value("x", "It is 1.5.", "1.5", runs))
+    assert "printed digits" in refused(lambda: claim.value("x", "It is 1.5.", 1.5, runs, rival=2.0))
+    one = claim.value("x", "It is 1.50.", "1.50", runs, rival=2.0)
+    assert (one.published, one.precision) == (1.5, pytest.approx(0.005))
+
+
+def test_readings_are_options_in_words():
+    assert in_words(E) == "loss: sum; step: own"
+    assert axes().accounts({"loss": "mean"}) == "P"
+    assert axes().accounts({"step": "own"}) == "P E"
+    assert axes().accounts({}) == "P E"
+    assert axes().kind({"loss": "mean", "step": "long"}) == "different"
+    assert axes().source({"loss": "sum"}) == "fitted"
+
+
+def test_an_axis_of_fitted_options_has_no_printed_one():
+    fitted = Axes(Axis("renewals", "?", Option("fibonacci", "fitted", "savings come out")), explained=None)
+    assert fitted.printed == {"renewals": None}
+    assert fitted.accounts({"renewals": "fibonacci"}) == ""
+
+
+def test_a_keyword_that_no_claim_has_is_refused():
+    claim = Statements("p", artefact="fig1")
+    said = refused(lambda: claim("x", says="y").shape("It holds.", formula(lambda: np.array([True]))))
+    assert said.endswith("p.x: a claim has no says")
+    assert "Axes(Axis(" in refused(lambda: Statements("p", {"own": "chosen"}))
