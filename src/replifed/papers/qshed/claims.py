@@ -86,7 +86,7 @@ def _choices(experiment: str, figure: str, data: str, channel: str) -> Iterator[
 def _hessians() -> Iterator[Claim]:
     for experiment, figure in FIGURES.items():
         rows = [(shown(one, experiment, fednl=True), one, "fednl", "FedNL") for one in SEARCHES]
-        for claim, one, name, label in [*rows, (of(experiment), "backtracking", "newton", "Newton's method")]:
+        for claim, one, name, label in [*rows, (of(experiment), "giant", "newton", "Newton's method")]:
             few, many = (T(**read(one, experiment, who), count="hessians") for who in ("qshed", name))
             yield claim(f"{figure}.hessians.{name}", unit="share").order(
                 f"{EXPERIMENTS[experiment]}: Q-SHED computes fewer Hessians to 1e-6 than {label}, as a share "
@@ -155,7 +155,7 @@ def _giant(what: str) -> Iterator[Claim]:
 
 
 def _robustified(method: str, what: str) -> Iterator[Claim]:
-    options = SETTINGS["fmnist"] if method == "shed" else reading("backtracking", "fmnist", fednl=True)
+    options = SETTINGS["fmnist"] if method == "shed" else reading("giant", "fmnist", fednl=True)
     giant, theirs = _grows("giant", what), _grows(method, what)
     yield CONDITIONS(f"conditions.{method}.{what}", options=options).order(
         f"FMNIST, {_CASES[what][0]}: rounds to 1e-6 grow less than GIANT's, as multiples of those without.",
@@ -197,7 +197,7 @@ def _at_least(experiment: str, figure: str, data: str) -> Iterator[Claim]:
 
 def _superlinear(name: str, label: str) -> Iterator[Claim]:
     for experiment, figure in FIGURES.items():
-        runs = read("backtracking", experiment, name)
+        runs = read("giant", experiment, name)
         at_4, at_7, at_10 = (T(**runs, threshold=cost) for cost in (1e-4, 1e-7, 1e-10))
         early, late = at_7 - at_4, at_10 - at_7
         yield of(experiment, unit="rounds")(f"{figure}.superlinear.{name}").order(
@@ -225,7 +225,7 @@ def _incremental() -> Iterator[Claim]:
         yield of(experiment, unit="decades")(f"{figure}.incremental.{name}").order(
             f"{EXPERIMENTS[experiment]}: {label}'s decades a round in the second half of rounds {start} to "
             f"{end - 1}, less those in the first.",
-            measures.speed_up(runs_of(**read("backtracking", experiment, name)), start, end),
+            measures.speed_up(runs_of(**read("giant", experiment, name)), start, end),
         )
 
 
@@ -355,10 +355,10 @@ def _same_bits(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     ours = {channel: runs_of(experiment, "qshed", channel) for channel in CHANNELS}
     for channel, (name, one, vectors) in product(
         CHANNELS,
-        (("nqshed", "backtracking", ""), ("fednl", "backtracking", "16 bits"), ("fednl", *["32 bits"] * 2)),
+        (("nqshed", "giant", ""), ("fednl", "giant", "32 bits"), ("fednl", *["16 bits"] * 2)),
     ):
         theirs = runs_of(**read(one, experiment, name), channel=channel)
-        fading, artefact = channel == "rayleigh", "baselines" if one == "32 bits" else f"{figure}_bits"
+        fading, artefact = channel == "rayleigh", "baselines" if one == "16 bits" else f"{figure}_bits"
         claim = CLAIM.given(
             options={"vectors": vectors} if vectors else {}, artefact=artefact, informs=fading
         )
@@ -376,8 +376,9 @@ def _same_bits(experiment: str, figure: str, data: str) -> Iterator[Claim]:
 @CLAIM.sentence("section5.quantised", "Section V", "Quantising FedNL's second-order information degrades it.")
 def _quantised() -> Iterator[Claim]:
     for experiment, figure in FIGURES.items():
-        quantised, left_out = (T(experiment, name, "rayleigh") for name in ("fednl.quantised_ls", "fednl"))
-        claim = shown("backtracking", experiment, fednl=True, fading=True, artefact="rounds", unit="rounds")
+        quantised = T(f"{experiment}_baselines", "fednl.quantised_ls", "rayleigh")
+        left_out = T(experiment, "fednl", "rayleigh")
+        claim = shown("giant", experiment, fednl=True, fading=True, artefact="rounds", unit="rounds")
         yield claim(f"{figure}.quantised").order(
             f"{EXPERIMENTS[experiment]}, {CHANNELS['rayleigh']}: quantised at small budgets, not left out, "
             "it needs more rounds to 1e-6.",
@@ -394,7 +395,7 @@ def _quantised() -> Iterator[Claim]:
     main=True,
 )
 def _robust(experiment: str, figure: str, data: str) -> Iterator[Claim]:
-    theirs = reading("backtracking", experiment, fednl=True, fading=True)
+    theirs = reading("giant", experiment, fednl=True, fading=True)
     for name, method, label, more in (
         ("robust.qshed", "qshed", "Q-SHED", {"options": SETTINGS[experiment]}),
         ("system.fednl", "fednl", "FedNL", {"options": theirs, "informs": True}),
@@ -403,7 +404,7 @@ def _robust(experiment: str, figure: str, data: str) -> Iterator[Claim]:
         yield CLAIM(f"{figure}.{name}", unit="ratio", **more).near(
             f"{data}: {label}'s rounds to 1e-6 with fading, as a multiple of those without.",
             1.0,
-            slowdown("backtracking", experiment, method),
+            slowdown("giant", experiment, method),
             within=0.15,
             because="budgets are 0.86 of those without in the mean, which alone makes 1/0.86 - 1 = 0.16",
         )

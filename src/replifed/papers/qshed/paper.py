@@ -37,9 +37,7 @@ LINES = {
     "fednl.option2_ls": method_line(
         "fednl", "FedNL, rank 1, option 2, line search", dashes=TWO_DASHES, marker="v"
     ),
-    "fednl.vector32_ls": method_line(
-        "fednl", "FedNL, rank 1 at 32 bits, GIANT's search", dashes=SPARSE, marker="X"
-    ),
+    "fednl.vector16_ls": method_line("fednl", "FedNL, rank 1 at 16 bits", dashes=SPARSE, marker="X"),
     "fednl.topk_ls": method_line("fednl", "FedNL, top-k, line search", dashes=WIDE, marker="D"),
     **{name: method_line(name) for name in ("shed", "giant", "newton", "gradient_descent")},
 }
@@ -53,4 +51,4 @@ def curve_name(method: str, variant: str) -> str:
 
 def shown_with(experiment: str) -> str:
     """The experiment in whose panels an experiment is drawn: methods and searches beyond it are run apart."""
-    return experiment.removesuffix("_baselines").removesuffix("_giant_search")
+    return experiment.removesuffix("_baselines").removesuffix("_halved")

@@ -70,7 +70,7 @@ AXES = Axes(
         Option(
             "backtracking",
             "fitted",
-            "steps halved from 1, with GIANT's constant; Figures 1 and 2 are drawn with it",
+            "steps halved from 1, with GIANT's constant",
             against="the constant was 1e-4 until a full run showed that savings on w8a need about 0.1",
         ),
         Option("loose", "chosen", "the same with a constant of 1e-4, which is usual"),
@@ -115,18 +115,20 @@ AXES = Axes(
         "fednl": "option 1",
         "vectors": "32 bits",
     },
+    # Savings, and what these imply: that runs converge and Q-SHED is ahead.
     fitted_on=[
         "example.bits",
+        "section4.converges",
         *(
             f"fig{n}.{what}"
             for n in (1, 2)
-            for what in ("section1.fading", "section1.steady", "section5.savings")
+            for what in ("section1.fading", "section1.steady", "section5.savings", "section6")
         ),
     ],
 )
 
-# Of claims on Q-SHED and its relatives. Either line search gives them the same steps on FMNIST, and hardly
-# others on w8a, so that only claims on savings and on FedNL name it.
+# Of claims on Q-SHED and its relatives. GIANT's line search and halved steps give them the same steps on
+# FMNIST, and hardly others on w8a, so that only claims on savings and on FedNL name one.
 FEATURES = {"features": "89 and intercept"}
 _SHED = {"renewals": "Fibonacci", "dither": "nested", "overload": "wrap"}
 SETTINGS = {"fmnist": FEATURES | _SHED, "w8a": _SHED}
@@ -142,31 +144,30 @@ class Runs(NamedTuple):
     fednl: str = ""  # a variant of FedNL's that was run apart, with the baselines
 
 
+_GIANT = {"search": "giant"}
 RUNS = {
-    "giant": Runs({"search": "giant"}, "_giant_search", "{figure}_giant_search"),
-    "32 bits": Runs(
-        {"search": "giant", "vectors": "32 bits"}, "_giant_search", "baselines", fednl="vector32_ls"
-    ),
-    "backtracking": Runs({"search": "backtracking"}, "", "{figure}"),
+    "giant": Runs(_GIANT, "", "{figure}"),
+    "16 bits": Runs(_GIANT | {"vectors": "16 bits"}, "", "baselines", fednl="vector16_ls"),
+    "backtracking": Runs({"search": "backtracking"}, "_halved", "{figure}_halved"),
     "loose": Runs({"search": "loose"}, "_choices", "choices", case="search_loose"),
     "fednl": Runs({"search": "fednl"}, "_choices", "choices", case="search_half"),
-    "clip": Runs({"search": "backtracking", "overload": "clip"}, "_choices", "choices", case="overload_clip"),
-    "option 2": Runs({"search": "backtracking", "fednl": "option 2"}, "", "baselines", fednl="option2_ls"),
-    "top-k": Runs({"search": "backtracking", "fednl": "top-k"}, "", "baselines", fednl="topk_ls"),
+    "clip": Runs(_GIANT | {"overload": "clip"}, "_choices", "choices", case="overload_clip"),
+    "option 2": Runs(_GIANT | {"fednl": "option 2"}, "", "baselines", fednl="option2_ls"),
+    "top-k": Runs(_GIANT | {"fednl": "top-k"}, "", "baselines", fednl="topk_ls"),
 }
 SEARCHES, CHOICES = ("giant", "backtracking"), ("loose", "fednl", "clip", "option 2")
 
 
 def reading(name: str, experiment: str, *, fednl: bool = False, fading: bool = False) -> dict[str, str]:
     """Options of a claim; one on `fednl` with `fading` hangs on the bits of its vectors."""
-    own = {"fednl": "option 1"} | ({"vectors": "16 bits"} if fading else {}) if fednl else {}
+    own = {"fednl": "option 1"} | ({"vectors": "32 bits"} if fading else {}) if fednl else {}
     return SETTINGS[experiment] | own | RUNS[name].options
 
 
 def ending(options: Mapping[str, str]) -> str:
-    """Ending of a claim's id: the reading's name; that of the figures has none."""
-    named = (name for name in ("32 bits", *RUNS) if name != "backtracking" and name in options.values())
-    return slug(next(named, ""))
+    """Ending of a claim's id: the option that tells its reading apart; that of halved steps has none."""
+    named = (*CHOICES, "top-k", *([] if options.get("search") == "backtracking" else ["32 bits", "giant"]))
+    return slug(next((name for name in named if name in options.values()), ""))
 
 
 # --- Claims and sentences of a reading ---------------------------------------------------------------
@@ -197,7 +198,7 @@ def compared(
     """Channel, reading, competitor and its claims; the bits of FedNL's vectors matter with fading alone."""
     for channel, name in product(channels, COMPETITORS):
         fednl, fading = name == "fednl", channel == "rayleigh"
-        for one in (*SEARCHES, *(["32 bits"] if fednl and fading else [])):
+        for one in (*SEARCHES, *(["16 bits"] if fednl and fading else [])):
             yield channel, one, name, shown(one, experiment, fednl=fednl, fading=fading, **common)
 
 
