@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.claim import Claim
-from replifed.claims.quantities import Quantity, formula, quantity, run, tuned
+from replifed.claims.quantities import Quantity, formula, quantity, run, settings, tuned
 from replifed.claims.statements import Statements, slug
 from replifed.papers.fedmm import measures
 from replifed.papers.fedmm.experiments import tuned_betas
-from replifed.papers.fedmm.paper import EXPERIMENTS
+from replifed.papers.fedmm.paper import EXPERIMENTS, SHORTER
+
+if TYPE_CHECKING:
+    from replifed.papers.fedmm import settings as of
 
 HOMOGENEOUS, HETEROGENEOUS, MOVIELENS = "synthetic_homogeneous", "synthetic_heterogeneous", "movielens"
 FEDMM, NAIVE = BOTH = ("fedmm", "parameter_aggregation")
-STEPS, UNLIKE = ("own", "common"), (HETEROGENEOUS, MOVIELENS)
+SHORT = "0.3 to 3"
+STEPS, UNLIKE = ("own", "common", SHORT), (HETEROGENEOUS, MOVIELENS)
 
 AXES = Axes(
     Axis(
@@ -41,6 +45,12 @@ AXES = Axes(
             "chosen",
             "both at FedMM's best, as where a range ends above the naive method's",
             against="the text has them tuned for each algorithm",
+        ),
+        Option(
+            SHORT,
+            "fitted",
+            "the range with which the sizes were chosen; the naive method's best step is then its end, 0.3",
+            against="on unlike data smaller steps are better for the naive method",
         ),
     ),
     Axis(
@@ -112,6 +122,7 @@ RUNS: dict[str, dict[str, dict[str, str]]] = {
     HETEROGENEOUS: {HETEROGENEOUS: {}},
     MOVIELENS: {"movielens_random": {"users": "random users"}, MOVIELENS: {"users": "fullest users"}},
 }
+ARTEFACTS = {"own": "fig1", "common": "fig1_common", SHORT: "fig1_shorter"}
 DATA = {HOMOGENEOUS: "Homogeneous", HETEROGENEOUS: "Heterogeneous", MOVIELENS: "MovieLens"}
 
 
@@ -154,19 +165,33 @@ def readings(data: str, *steps: str) -> Iterator[tuple[str, str, Statements]]:
     """Experiment, step and claims of Figure 1's readings on a data set."""
     for experiment, users in RUNS[data].items():
         for step in steps:
-            artefact = "fig1" if step == "own" else "fig1_common"
-            options = {**SIZES, "step": step, **users}
-            yield experiment, step, CLAIM.given(options=options, artefact=artefact, unit="e-folds")
+            if step != SHORT or experiment in SHORTER:
+                options = {**SIZES, "step": step, **users}
+                yield experiment, step, CLAIM.given(options=options, artefact=ARTEFACTS[step], unit="e-folds")
+
+
+def _at_the_end(method: str, step: str) -> bool:
+    """True where a method runs at the end of the shorter range, in which FedMM keeps its own step."""
+    return step == SHORT and method == NAIVE
 
 
 def beta(experiment: str, method: str, step: str) -> Quantity:
-    """The first step at which a method is read: its own, or FedMM's."""
-    return quantity(tuned_betas)(tuned(experiment, method))[step]
+    """The first step at which a method is read: its own, FedMM's, or the end of the shorter range."""
+    if _at_the_end(method, step):
+        return quantity(_only_beta)(settings(SHORTER[experiment]))
+    return quantity(tuned_betas)(tuned(experiment, method))["common" if step == "common" else "own"]
+
+
+def _only_beta(experiment: of.Codes) -> float:
+    assert experiment.betas is not None
+    (one,) = experiment.betas
+    return one
 
 
 def curve(experiment: str, method: str, step: str, value: str = "objective") -> Quantity:
     """Curves at that step."""
-    return measures.columns(run(experiment, method), value, beta=beta(experiment, method, step))
+    runs = SHORTER[experiment] if _at_the_end(method, step) else experiment
+    return measures.columns(run(runs, method), value, beta=beta(experiment, method, step))
 
 
 COHORTS = {"half": 0.5, "tenth": 0.1}
