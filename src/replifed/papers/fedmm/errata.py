@@ -59,8 +59,8 @@ def _saddle(weight: float) -> tuple[float, float]:
 
 @ERRATA.add(
     "transport_loss",
-    place="Section 7, problems (31) to (33)",
-    printed="[reconstructed, since the text at hand has lost these formulas] minimise E_P f + "
+    place="Section 7, problems (31) to (33), reconstructed",
+    printed="[lost from the text at hand; here as in the solver that it cites] minimise E_P f + "
     "E_Q[<Y, grad g> - f(grad g)] + lambda E_Q|grad f(grad g) - Y|^2 over both networks",
     corrected="the middle term is maximal in g at the conjugate of f: g ascends it (or takes part in the "
     "cycle term alone), while f descends with grad g held fixed, as the cited solver does. Minimised "
@@ -77,9 +77,9 @@ def _has_the_identity_as_solution(minimise) -> Outcome:
 
 @ERRATA.add(
     "transport_local",
-    place="Section 7, problem (32)",
-    printed="[reconstructed] the cycle term makes g the conjugate of f, with no condition on its weight "
-    "lambda",
+    place="Section 7, problem (32), reconstructed",
+    printed="[of the formula as in the cited solver] the cycle term makes g the conjugate of f, with no "
+    "condition on its weight lambda",
     corrected="where P and Q are standard normal and both potentials quadratic, the solution f = g = "
     "|x|^2 / 2 is a strict local minimum for lambda > 1/2 and a saddle point below: descent in both that "
     "starts there stays there with a heavy cycle term alone",
@@ -95,8 +95,9 @@ def _curvature(weight: float) -> Outcome:
 
 @ERRATA.add(
     "transport_bound",
-    place="Section 7, problems (32) and (33)",
-    printed="[reconstructed] minimise over input-convex networks, with no condition on their curvature",
+    place="Section 7, problems (32) and (33), reconstructed",
+    printed="[of the formulas as in the cited solver] minimise over input-convex networks, with no condition "
+    "on their curvature",
     corrected="where f is strongly convex with m > 1 / (2 lambda) the loss has a lower bound: at any c, "
     "f(z) <= f(c) + <grad f(z), z - c> - m |z - c|^2 / 2, so that with u = grad f(z) - y the part under "
     "E_Q is at least <y, c> - f(c) + m |z - c|^2 / 2 - |u||z - c| + lambda |u|^2 >= <y, c> - f(c); with "

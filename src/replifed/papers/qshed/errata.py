@@ -272,9 +272,10 @@ def _one_bit(largest: float) -> Outcome:
 @ERRATA.add(
     "refinement",
     place="Section IV-D, below eq. (25)",
-    printed="a small enough quantisation error can always be achieved by refinements (of up to b_max = "
-    "16 bits)",
-    corrected="not with mu = 1e-5 at 300 features: e_t < lambda_n takes more bits, 28 for one",
+    printed="an omission: a small enough quantisation error can always be achieved by refinements, which "
+    "problem (7) ends at b_max bits; how large b_max has to be is not said, and Section V has 16",
+    corrected="if b_max is large enough for e_t < lambda_n: with mu = 1e-5 at 300 features 16 bits are not, "
+    "and 28, for one, are",
     forms=(16, 28),
 )
 def _refinement_suffices(b_max: int) -> Outcome:
