@@ -85,9 +85,8 @@ AXES = Axes(
         Option(
             "free intercept",
             "fitted",
-            "most packages put no ridge on the intercept; on some data sets their minimiser is off by as much",
-            against="nothing in the text speaks for it; too few rounds and tvopt's inexact minimiser, tried "
-            "before, give a floor that is far too low",
+            "most packages put no ridge on the intercept; their minimiser is off by as much on some data",
+            against="nothing in the text speaks for it; tvopt's inexact minimiser, tried before, gives 1e-4",
         ),
         tried=3,
     ),
