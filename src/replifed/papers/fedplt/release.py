@@ -70,5 +70,8 @@ def epochs_hide(what: str, agents: int) -> Measured:
     """True if the last models, "all", or the "messages" lose less privacy with each N_e, at K N_e = 20."""
     epochs, rhos = (1, 2, 5, 10, 20), (0.3, 1.0, 3.0)
     given = np.array([[divergences(agents, rho, N_e, 20 // N_e)[what] for N_e in epochs] for rho in rhos])
-    note = ", ".join(f"{one:.2g} with N_e = {N_e}" for N_e, one in zip(epochs, given[1], strict=True))
-    return Measured((np.diff(given) < 0).ravel(), note=f"{note}, at rho = {rhos[1]:g}")
+    note = ", ".join(f"{one:.2g} with N_e = {N_e}" for N_e, one in zip(epochs, given[0], strict=True))
+    factors = ", ".join(map("{:.1f}".format, given[:, 0] / given[:, -1]))
+    note += f", at rho = {rhos[0]:g}; by factors of {factors} from one to {epochs[-1]} at rho = "
+    note += ", ".join(map("{:g}".format, rhos))
+    return Measured((np.diff(given) < 0).ravel(), note=note)
