@@ -298,8 +298,8 @@ FIGURES = by_name(
         "fig2",
         title="Figure 2: rate of Fed-PLT against ρ",
         caption="Mean over data sets and 95 % interval, the rate of exact Peaceman–Rachford splitting, "
-        "linearised at the minimiser, and the bound ζ on it, of summed losses unless stated. Thin black: what "
-        "the paper prints; in its Table II each data set has its own best ρ.",
+        "linearised at the minimiser, and the bound ζ on it, of summed losses unless stated. Thin black: as "
+        "printed; in Table II each data set has its own best ρ.",
         source=_by_rho,
         columns=[X("rho")],
         series="curve",
@@ -368,8 +368,8 @@ FIGURES = by_name(
         "readings",
         title="Readings of the set-up (not in the paper)",
         caption="Rates with summed and averaged losses and two kinds of data; the published best ρ and rate "
-        "are thin and black. Each ρ is one for all data sets here, which costs some hundredths against Table II, "
-        "where each data set has its own.",
+        "are thin and black. Each ρ is one for all data sets here, which costs some hundredths against Table "
+        "II, where each data set has its own.",
         source=_set_ups,
         shown=_as_pairs,
         columns=[X("rho")],
