@@ -195,6 +195,16 @@ def test_data_sets_are_as_described():
     assert (np.sign(X @ w) == y).mean() > 0.65
 
 
+@pytest.mark.parametrize("loss", ["sum", "mean"])
+def test_a_free_intercept_has_no_ridge(loss):
+    settings = SETTINGS.with_(loss=loss)
+    problem, x = regression(settings), trials.free_intercept_minimiser(settings)
+    left = problem.gradient(x)
+    assert np.abs(left[:, 0]).min() > 1e-3
+    left[:, 0] -= problem.l2 * x[:, 0] * problem.weights.sum(axis=1)
+    np.testing.assert_allclose(left, 0, atol=1e-5)
+
+
 @pytest.mark.parametrize("method", PARAMETERS)
 def test_every_method_has_theory_and_a_place_to_search_from(method):
     moduli = Moduli(np.full(3, 0.5), np.full(3, 20.0))
