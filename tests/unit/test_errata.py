@@ -70,13 +70,13 @@ def test_only_what_is_called_a_conjecture_is_one():
 
 
 def test_a_condition_that_is_never_met_or_always_is_not_sound():
-    """Planted: with the one stable S whose norm is above one, a condition never met would pass."""
+    """Planted: with the one S whose norm is above one alone, a condition never met would pass."""
     stable = CHECKS["fedplt.stable"]
     never, always = stable(lambda S: 2.0), stable(lambda S: 0.0)
     assert not never.passes and "not met" in never.evidence
-    assert not always.passes and "1.036 times" in always.evidence
+    assert not always.passes and "1.223 times" in always.evidence
     # Nor is one between the two that lets the first case in.
-    assert not stable(lambda S: 0.95 * np.linalg.norm(S, 2)).passes
+    assert not stable(lambda S: 0.8 * np.linalg.norm(S, 2)).passes
     assert stable(lambda S: np.linalg.norm(S, 2)).passes
 
 

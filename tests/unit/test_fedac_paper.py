@@ -12,7 +12,7 @@ from replifed.algorithms.fedac import coupling
 from replifed.claims import scores
 from replifed.claims.verdicts import described
 from replifed.data.table import Table
-from replifed.papers.fedac import experiments, measures, published
+from replifed.papers.fedac import coupled, experiments, measures, published
 from replifed.papers.fedac.claims import CLAIMS
 from replifed.papers.fedac.coupled import Logistic, constants_of, draw, objectives
 from replifed.papers.fedac.paper import VARIANTS
@@ -130,6 +130,27 @@ def test_calm_runs_are_the_published_ones(method):
     points = measures.points(runs)
     assert (points["eta"] == points["published_eta"]).all()
     assert points["deviation"].max() <= measures.AGREES
+
+
+@pytest.mark.skipif(not MIRROR, reason="needs a9a: REPLIFED_MIRROR is not set")
+def test_published_runs_tell_the_beta_of_fedac_2(monkeypatch):
+    """Planted: 2 alpha^2 - 1 for 2 alpha^2."""
+    settings = {"kind": "grid", "random": "authors", "seed": 0, "l2": 1e-4, "replicates": [1]}
+    settings |= {"steps": {"fedac_2": [0.02, 0.05]}, "workers": [4], "local_steps": [1]}
+    made = typed("fedac", {**settings, "iterations": 4096, "every": 512})
+
+    def furthest():
+        runs = measures.summary(1e-4, experiments.run("fedac", made, None, a9a(), None))
+        return measures.deviations(runs, "final").max()
+
+    assert furthest() <= measures.AGREES
+
+    def other(variant, eta, mu, K):
+        c = coupling(variant, eta, mu, K)
+        return c._replace(beta=(2 * c.alpha**2 - 1) / (c.alpha - 1))
+
+    monkeypatch.setattr(coupled, "coupling", other)
+    assert furthest() > 100 * measures.AGREES
 
 
 @pytest.mark.parametrize(("fresh", "robust"), [("holds", "yes"), ("fails", "")])

@@ -24,7 +24,7 @@ from replifed.papers.fedplt.errata import ERRATA
 from replifed.papers.fedplt.figures import FIGURES
 from replifed.papers.fedplt.footprint import footprint as footprint_of
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, SOLVERS, Cell, Moduli, build, reference, theory
-from replifed.papers.fedplt.paper import STORED, TABLE3
+from replifed.papers.fedplt.paper import STORED, TABLE3, WAITING
 from replifed.papers.fedplt.settings import Regression
 from replifed.papers.fedplt.tables import TABLES
 from replifed.papers.fedplt.trials import Trial, rate, regression
@@ -195,6 +195,16 @@ def test_data_sets_are_as_described():
     assert (np.sign(X @ w) == y).mean() > 0.65
 
 
+@pytest.mark.parametrize("loss", ["sum", "mean"])
+def test_a_free_intercept_has_no_ridge(loss):
+    settings = SETTINGS.with_(loss=loss)
+    problem, x = regression(settings), trials.free_intercept_minimiser(settings)
+    left = problem.gradient(x)
+    assert np.abs(left[:, 0]).min() > 1e-3
+    left[:, 0] -= problem.l2 * x[:, 0] * problem.weights.sum(axis=1)
+    np.testing.assert_allclose(left, 0, atol=1e-5)
+
+
 @pytest.mark.parametrize("method", PARAMETERS)
 def test_every_method_has_theory_and_a_place_to_search_from(method):
     moduli = Moduli(np.full(3, 0.5), np.full(3, 20.0))
@@ -358,6 +368,24 @@ def test_what_is_computed_in_a_round_is_counted_in_the_code(monkeypatch):
     monkeypatch.setattr(Streams, "draw", lambda streams, *_: np.full((len(streams), 1), 3))
     constant = in_one_table(footprint_of("tamuna", 1))
     assert not measures.random_epochs(constant, True).values[0]
+
+
+def test_what_waits_for_a_reply_is_counted_beside_the_state():
+    """FedLin's agents keep x and g_i between its two exchanges, nothing of their own from round to round."""
+    state = pd.DataFrame({"each": [0], "shared": [1]})
+    assert measures.stores(state, 2, 1, WAITING["fedlin"]).values.all()
+    assert not measures.stores(state, 2, 1, WAITING["fedplt"]).values.any()
+
+
+def test_another_fixed_point_is_found():
+    """Planted: a distance that comes to rest above zero, and a round with an eigenvalue of one."""
+    rounds = {"round": [0, 1, 0, 1], "replicate": [1, 1, 2, 2], "probability": 1, "tau": 0.0}
+    left = measures.left(pd.DataFrame({**rounds, "distance": [2.0, 1e-9, 4.0, 1.0]})).values
+    np.testing.assert_allclose(left, [5e-10, 0.25])
+    common = {"mu": 0.5, "L": 25.0, "rho": [0.3, 0.3, 0.3, 1e3], "steps": [40, 40, 0, 40], "replicate": 1}
+    radius = measures.rate_where_proved(pd.DataFrame({**common, "rate": [0.9, 1.0, 2.0, 3.0]})).values
+    # The exact round is no case, nor is one for which nothing is proved.
+    assert radius.tolist() == [0.9, 1.0]
 
 
 def test_what_was_chosen_to_fit_is_no_part_of_the_printed_account():

@@ -75,7 +75,7 @@ def test_what_is_released_on_quadratic_losses_by_hand():
     own = gamma**2 / (4 * gamma + 4 * (1 - gamma * (1 + 1 / rho)) ** 2)
     for agents in (1, 3):
         once, later = (release.divergences(agents, rho, 1, rounds) for rounds in (1, 6))
-        assert once == pytest.approx({"own": own, "all": own, "messages": own})
+        assert once == pytest.approx({"own": own, "all": own, "messages": own, "v": 0.0})
         # Who knows all messages sees each step of the first agent: the sum of Gaussian mechanisms.
         assert later["messages"] == pytest.approx(own + 5 * gamma / 4)
     # What is sent soon costs more than Proposition 4 allows, final models do not.

@@ -64,7 +64,7 @@ class Strip(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """A number drawn across some panels, dotted: upright at `x`, level at `y`.
+    """A number drawn across some panels, dotted or with other `dashes`: upright at `x`, level at `y`.
 
     A column as `y` stands for its first value in each panel. With the id of a claim it is a number of the
     paper, taken from where that claim takes it, and its label begins with "published".
@@ -75,11 +75,12 @@ class Reference(NamedTuple):
     y: float | str | None = None
     where: Mapping[str, Any] = {}  # columns of the table, and their values in these panels
     claim: str = ""  # without the paper, and without the suffix of an interpretation
+    dashes: tuple = (0, (1, 2))
 
     @property
     def line(self) -> Line:
         """Its entry in a legend."""
-        return Line(self.label, BLACK, (0, (1, 2)), "", 0.9)
+        return Line(self.label, BLACK, self.dashes, "", 0.9)
 
     def of(self, panel: pd.DataFrame) -> Reference:
         """Return the reference with the number that a panel has for a column."""

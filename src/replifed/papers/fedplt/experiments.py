@@ -50,7 +50,15 @@ from replifed.papers.fedplt.methods import (
     theory,
     times,
 )
-from replifed.papers.fedplt.trials import Trial, around, common, each, rate, relative_error
+from replifed.papers.fedplt.trials import (
+    Trial,
+    around,
+    common,
+    each,
+    free_intercept_minimiser,
+    rate,
+    relative_error,
+)
 from replifed.progress import Progress
 
 if TYPE_CHECKING:
@@ -406,17 +414,19 @@ def _distances(x_bar: NDArray) -> dict[str, Metric]:
 
 
 def _noise(settings: of.Noise, progress: Progress) -> Iterator[pd.DataFrame]:
-    """Errors averaged over the last rounds."""
+    """Errors averaged over the last rounds; `free_intercept` is that of the agents from another minimiser."""
     levels = np.array(settings.tau)
     # Both readings in one run: as a variance tau, and as a deviation tau^2.
     variances, inverse = np.unique(np.concatenate([levels, levels**2]), return_inverse=True)
     for trial in _in_groups(settings, progress):
         S, G = len(trial.replicates), len(variances)
         solver = Noisy(steps=settings.local_steps, tau=np.tile(variances, S))
+        other = free_intercept_minimiser(settings.with_(replicates=trial.replicates))
+        free = _distances(np.repeat(other, G, axis=0))["agents"]
         history = trial.simulate(
             FedPLT(rho=settings.rho, solver=solver),
             G,
-            metrics=_distances(np.repeat(trial.solution, G, axis=0)),
+            metrics={**_distances(np.repeat(trial.solution, G, axis=0)), "free_intercept": free},
             record_from=settings.rounds - settings.tail + 1,
         )
         errors = {name: values[1:].mean(axis=0).reshape(S, G) for name, values in history.metrics.items()}

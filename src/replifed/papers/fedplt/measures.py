@@ -73,12 +73,24 @@ def _error_bound(curve: pd.DataFrame, made: of.Bounds) -> pd.Series:
 # --- Quantities of claims ---------------------------------------------------------------------------
 
 
+Waiting = tuple[tuple[str, ...], tuple[str, ...]]
+"""Variables of an agent and of the coordinator that wait for a reply, as in `paper.WAITING`."""
+
+
+def kept(each: int, shared: int, waiting: Waiting) -> tuple[int, int]:
+    """Models that an agent and the coordinator keep between communications: state, and what is `waiting`."""
+    agent, server = waiting
+    return each + len(agent), shared + len(server)
+
+
 @quantity
-def stores(history: pd.DataFrame, each: int, shared: int) -> Measured:
-    """True if a method keeps the printed number of models."""
-    (kept,) = history.itertuples()
-    same = (kept.each, kept.shared) == (each, shared)
-    return Measured(np.array([same]), note=f"counted: {kept.each} an agent and {kept.shared} at the server")
+def stores(history: pd.DataFrame, each: int, shared: int, waiting: Waiting) -> Measured:
+    """True if a method keeps the printed number of models between communications."""
+    (state,) = history.itertuples()
+    note = f"from round to round {state.each} an agent and {state.shared} at the server"
+    if names := ", ".join(itertools.chain(*waiting)):
+        note += f", in a round until the reply also {names}"
+    return Measured(np.array([kept(state.each, state.shared, waiting) == (each, shared)]), note=note)
 
 
 @quantity
@@ -308,6 +320,24 @@ def apart(table: pd.DataFrame, exact: pd.DataFrame, width: float) -> Measured:
     far = [abs(at(table.loc[same], rho, f"rho {rho:g}").mean - exact.loc[same, rho].mean()) for rho in exact]
     note = f"{max(far):.3f} apart at most, at rho {exact.columns[np.argmax(far)]:.2g}"
     return Measured(np.array(far) <= width, seeds=len(same), note=note)
+
+
+@quantity
+def left(history: pd.DataFrame) -> Sample:
+    """Share of its distance to the fixed point that (x, z) keeps to the last round, with all agents."""
+    ran = only(history, probability=1, tau=0).sort_values("round")
+    distance = ran.groupby("replicate")["distance"].agg(["first", "last"])
+    return Sample((distance["last"] / distance["first"]).to_numpy(), seeds=distance.index.to_numpy())
+
+
+@quantity
+def rate_where_proved(splitting: pd.DataFrame) -> Sample:
+    """Spectral radius of a round with local steps where |S|, as printed, is below one."""
+    ran = splitting[splitting["steps"] > 0]
+    ran = ran[norms(ran, ran["steps"], ran["rho"], printed=True) < 1]
+    if ran.empty:
+        raise NotMeasurableError("|S| is below one nowhere")
+    return Sample(ran["rate"].to_numpy(), repetitions=ran["replicate"].nunique())
 
 
 @quantity

@@ -56,6 +56,16 @@ TABLE4 = dict(zip(_LEVELS, _ERRORS, strict=True))
 STORED = {**dict.fromkeys(("fedplt", "fedpd", "fedlin", "tamuna", "led"), (2, 1)), "fivegcs": (1, 3)}
 """Variables that Table I has agents and coordinator store: (a, b) for a N + b."""
 
+WAITING: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "fedplt": ((), ()),
+    "fedpd": ((), ()),
+    "fedlin": (("x", "g_i"), ()),
+    "tamuna": (("w_i",), ()),
+    "led": (("phi_i",), ()),
+    "fivegcs": ((), ("x_hat",)),
+}
+"""What agents and coordinator keep, beside their state, from a message to its reply within a round."""
+
 BEST_RHO = 0.3
 BEST_EPOCHS = 10
 """Where Figures 2 and 3 have their minima."""

@@ -23,7 +23,10 @@ def step(rho: float) -> float:
 
 
 def divergences(agents: int, rho: float, steps: int, rounds: int) -> dict[str, float]:
-    """Of two neighbouring data sets: of the first agent's last model, of all agents', of all messages."""
+    """Of two neighbouring data sets: of the first agent's last model, of all agents', of all messages.
+
+    And of "v", from which the first agent starts its last round, zero in the first.
+    """
     gamma, drawn = step(rho), agents * (1 + rounds * steps)
     # Every number is linear in the random ones and, in the last column, in the exchanged sample.
     x, z = np.zeros((agents, drawn + 1)), np.zeros((agents, drawn + 1))
@@ -39,13 +42,15 @@ def divergences(agents: int, rho: float, steps: int, rounds: int) -> dict[str, f
             w = w - gamma * gradient + np.sqrt(2 * gamma) * t
         x, z = w, z + 2 * (w - y)
         messages.append(z)
-    parts = {"own": x[:1], "all": x, "messages": np.concatenate(messages)}
+    parts = {"own": x[:1], "all": x, "messages": np.concatenate(messages), "v": v[:1]}
     return {name: _divergence(rows) for name, rows in parts.items()}
 
 
 def _divergence(rows: NDArray) -> float:
     """Renyi divergence of order 1 of two Gaussians that differ by the last column."""
     noise, shift = rows[:, :-1], rows[:, -1]
+    if not rows.any():  # no random number yet, the same on both
+        return 0.0
     return float(shift @ np.linalg.solve(noise @ noise.T, shift)) / 2
 
 
@@ -65,5 +70,8 @@ def epochs_hide(what: str, agents: int) -> Measured:
     """True if the last models, "all", or the "messages" lose less privacy with each N_e, at K N_e = 20."""
     epochs, rhos = (1, 2, 5, 10, 20), (0.3, 1.0, 3.0)
     given = np.array([[divergences(agents, rho, N_e, 20 // N_e)[what] for N_e in epochs] for rho in rhos])
-    note = ", ".join(f"{one:.2g} with N_e = {N_e}" for N_e, one in zip(epochs, given[1], strict=True))
-    return Measured((np.diff(given) < 0).ravel(), note=f"{note}, at rho = {rhos[1]:g}")
+    note = ", ".join(f"{one:.2g} with N_e = {N_e}" for N_e, one in zip(epochs, given[0], strict=True))
+    factors = ", ".join(map("{:.1f}".format, given[:, 0] / given[:, -1]))
+    note += f", at rho = {rhos[0]:g}; by factors of {factors} from one to {epochs[-1]} at rho = "
+    note += ", ".join(map("{:g}".format, rhos))
+    return Measured((np.diff(given) < 0).ravel(), note=note)

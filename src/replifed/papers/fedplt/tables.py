@@ -13,8 +13,9 @@ from replifed.algorithms.registry import method_class
 from replifed.engine.trials import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import over_repetitions, with_interval
+from replifed.papers.fedplt.measures import kept
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, PARTIAL
-from replifed.papers.fedplt.paper import COLUMNS, METHODS, READINGS, STORED, TABLE2, TABLE3, TABLE4
+from replifed.papers.fedplt.paper import COLUMNS, METHODS, READINGS, STORED, TABLE2, TABLE3, TABLE4, WAITING
 from replifed.papers.inputs import Inputs
 
 # Not counted: properties that the methods' papers prove.
@@ -35,7 +36,11 @@ def _table1(inputs: Inputs) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "method": methods,
-            "stored": list(map(_formula, counted["each"], counted["shared"])),
+            "state": list(map(_formula, counted["each"], counted["shared"])),
+            "stored": [
+                _formula(*kept(state.each, state.shared, WAITING[state.method]))
+                for state in counted.itertuples()
+            ],
             "stored_published": [_formula(*STORED[method]) for method in methods],
             **counted[["up", "down", "exchanges"]],
             "partial": ["yes" if method_class(method).partial_participation else "no" for method in methods],
@@ -50,7 +55,8 @@ def _show_table1(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "Algorithm": frame["method"].map(METHODS),
-            "Models kept (counted)": frame["stored"],
+            "Models kept from round to round (counted)": frame["state"],
+            "Models kept between communications": frame["stored"],
             "Variables stored (published)": frame["stored_published"],
             "Models sent per agent and round, up / down": sent,
             "Exchanges a round": frame["exchanges"].astype(str),

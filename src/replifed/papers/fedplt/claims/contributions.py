@@ -102,8 +102,8 @@ def _partial_rounds() -> Iterator[Claim]:
 
 @CLAIM.sentence(
     "table3.messages",
-    "Sections I and IV-C",
-    "Partial participation reduces the number of communications between agents and coordinator.",
+    "Section I",
+    "Partial participation allows to reduce the number of communications that are required.",
 )
 def _partial_messages() -> Iterator[Claim]:
     for reading in readings():
@@ -178,6 +178,7 @@ def minibatches(solver: str, words: str) -> Iterator[Claim]:
         yield claim(f"minibatches.{solver}.neighbourhood").shape(
             f"{words} lead to a neighbourhood of the minimiser: mean errors settle, within a tenth.",
             measures.steady(runs, solver, 0.1),
+            note="minibatches are drawn with replacement, where the paper has subsets",
         )
         by_batch = by_setting(runs, "batch", "error", variant="minibatches", solver=solver)
         yield claim(f"minibatches.{solver}.variance").shape(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from replifed.claims.claim import Claim
+from replifed.claims.units import UNITS
 from replifed.papers.fedplt import measures
 from replifed.papers.fedplt.claims.rates import COINCIDE, ORDER_NOTES, TUNING, claims, clipped, ran, rate
 from replifed.papers.fedplt.paper import COLUMNS, METHODS, STORED, TABLE2
@@ -162,8 +163,12 @@ def _often() -> Iterator[Claim]:
     "Accelerated steps give the lower rate for Fed-PD, TAMUNA, and 5GCS with half of the agents.",
 )
 def _lower() -> Iterator[Claim]:
-    for case in _solvers(gradient_is_better=False):
-        yield from _faster_solver(*case, "gradient", "accelerated", "accelerated steps")
+    for method, who in _solvers(gradient_is_better=False):
+        # TAMUNA's .960 and .958 differ by less than what is called a difference here.
+        printed = dict(zip(COLUMNS, TABLE2[method], strict=True))
+        gain = (printed["gradient", who] or 0.0) - (printed["accelerated", who] or 0.0)
+        small = round(gain, 3) < (UNITS["rate"].effect or 0.0)
+        yield from _faster_solver(method, who, "gradient", "accelerated", "accelerated steps", informs=small)
 
 
 @CLAIM.sentence(

@@ -1,4 +1,7 @@
-"""Table I, needs of the methods: counted on a run; properties of this project's code only inform."""
+"""Table I, needs of the methods: counted on a run; properties of this project's code only inform.
+
+Variables are those "stored in between communication rounds", of which FedLin has two in one round.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,9 @@ from replifed.papers.fedplt import measures
 from replifed.papers.fedplt.claims.contributions import arrives, minibatches
 from replifed.papers.fedplt.measures import lines
 from replifed.papers.fedplt.methods import PARTIAL
-from replifed.papers.fedplt.paper import METHODS, STORED
+from replifed.papers.fedplt.paper import METHODS, STORED, WAITING
 from replifed.papers.fedplt.readings import CLAIM
 
-_COUNTS = {
-    "fedlin": "between rounds only the server's model is needed; the count takes in g_i and a copy of x",
-    "tamuna": "an agent needs h_i alone; the count takes in its copy of the server's model",
-    "led": "after averaging all agents hold the same model; the count takes in every copy",
-    "fivegcs": "x, v and u_i suffice; the count takes in x_hat",
-}
 _OF_CODE = CLAIM.given(informs=True, artefact="table1")
 
 
@@ -28,9 +25,8 @@ _OF_CODE = CLAIM.given(informs=True, artefact="table1")
 def _stored() -> Iterator[Claim]:
     for method, (each, shared) in STORED.items():
         yield CLAIM(f"table1.{method}.stored").identity(
-            f"{METHODS[method]} stores {each if each > 1 else ''}N+{shared} variables.",
-            measures.stores(run("footprint", method), each, shared),
-            note=_COUNTS.get(method, ""),
+            f"{METHODS[method]} keeps {each if each > 1 else ''}N+{shared} variables between communications.",
+            measures.stores(run("footprint", method), each, shared, WAITING[method]),
         )
 
 

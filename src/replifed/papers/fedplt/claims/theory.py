@@ -80,6 +80,22 @@ def _proposition1() -> Iterator[Claim]:
     yield _below_norm("rate", "gradient", "|S|")
 
 
+@CLAIM.sentence(
+    "bounds.fixed", "Proposition 1", "Its unique fixed point is the minimiser, with z of the splitting."
+)
+def _fixed_point() -> Iterator[Claim]:
+    left = measures.left(run("bounds", "fedplt"))
+    yield _BOUND("bounds.fixed").shape(
+        "(x, z) comes to the minimiser and its z.", (left <= 1e-5).note("at most {0.max:.2g} is left", left)
+    )
+    radius = measures.rate_where_proved(run("splitting", "fedplt"))
+    yield _BOUND("bounds.unique").shape(
+        "Where |S| < 1 no other fixed point is near.",
+        (radius < 1).note("a round's spectral radius is at most {0.max:.3f}", radius),
+        note="of a round's linearisation at the minimiser; S as printed",
+    )
+
+
 @CLAIM.sentence("warm.needed", "Remark 2", "Local steps must begin at the last x_i.")
 def _warm_start() -> Iterator[Claim]:
     cold = measures.cold_errors_of_few_steps(run("exactness", "fedplt"))
