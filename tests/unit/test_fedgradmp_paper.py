@@ -277,6 +277,9 @@ def test_errata_look_at_sizes():
     assert not checks["optimal_bias"](lambda N: N**-0.5).passes
     assert not checks["theorem7_residual"]((2, 2)).passes
     assert not checks["cohort_sum"](0.99).passes
+    assert not checks["theorem8_cohort"](lambda values, L: np.sort(values)[:L].mean()).passes
+    assert not checks["theorem13_beta2"]((6.0, 1.0)).passes and not checks["theorem13_beta2"]((3, 0)).passes
+    assert not checks["lemma4_moments"](lambda d, p: d * p**0.9).passes
     # Without a reference class it is a loss, but of another sigmoid.
     without = checks["log_sum_exp"](loss_named("softmax", 10).value)
     assert not without.passes and not without.evidence.startswith("least value -")

@@ -136,10 +136,9 @@ def _oracle_of(line: Line) -> Line:
 
 
 def _beside_the_oracle(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    name = history["experiment"]
-    return pd.concat(
-        [history.assign(series=name), history.assign(series=name + " oracle", error=history["limit"])]
-    )
+    history = with_series(history, inputs)
+    name, oracle = history["experiment"], history.assign(error=history["limit"])
+    return pd.concat([history.assign(series=name), oracle.assign(series=name + " oracle")])
 
 
 def _with_roots(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
@@ -259,8 +258,9 @@ REGRESSION = (
         title="Figure 11: cohort size",
         caption="Relative error of FedGradMP for each number of clients that take part in a round; "
         "noiseless on the left, noisy on the right; at the dimension of all other figures and at the "
-        "printed one, with one local iteration and with three. What moves below 1e-14 is rounding: the "
-        f"rounds go on from errors of some units in the last place. {_BANDS}",
+        "printed one, with one local iteration and with three. Below 1e-14 is rounding: that 20 clients "
+        "rise there is their weight, 1/20, which is no binary number, so that each mean of their equal "
+        f"models is longer by some units in the last place. {_BANDS}",
         by=("local_steps",),
         rows=[By("experiment", EXPERIMENTS), By("local_steps", "K = {}".format)],
     ),
