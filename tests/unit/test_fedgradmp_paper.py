@@ -579,6 +579,15 @@ def test_steps_that_rounding_decides_have_twins_and_others_none(digits):
     frame = run("fediterht", DIGITS, {"variants": {"30": found(True), "60": found(False)}}, digits, None)
     there = frame["train_accuracy.of_start"].notna()
     assert set(frame[there]["variant"]) == {"30"} and set(frame[~there]["variant"]) == {"60"}
+    # The table on demand says how far, over the last tenth of the rounds.
+    moved = frame.assign(
+        **{"train_accuracy.of_step": frame["train_accuracy"] + np.where(there, 0.01, np.nan)}
+    )
+    made = TABLES["digits_more"].table(Runs({("digits_fewest", "fediterht"): moved})).set_index("variant")
+    assert dict(made["rounding"] > 0.009) == {"30": True, "60": False}
+    last = frame[(frame["round"] == 6) & (frame["variant"] == "60") & (frame["reading"] == "own")]
+    assert made["test_accuracy"]["60"] == pytest.approx(last["test_accuracy"].mean())
+    assert TABLES["digits_more"].show(made.reset_index())["experiment"].tolist() == ["digits, τ = 500"] * 2
 
 
 def test_fedavg_is_recorded_at_every_round_and_drawn_as_often_as_others(digits):
@@ -615,6 +624,23 @@ def test_lines_of_figures_are_geometric_means_with_ranges(runs):
     assert drawn["mean"] == pytest.approx(np.exp(np.log(one).mean()))
     assert (drawn["low"], drawn["high"]) == pytest.approx((one.min(), one.max()))
     assert drawn["work"] == history[history["round"] == 3].groupby("variant")["sample_gradients"].mean()["gd"]
+
+
+def test_figures_show_the_oracle_and_losses_down_to_rounding(runs):
+    history = runs.run("mild", "fedavg").assign(method="fediterht")
+    frame = FIGURES["fig3"].table(Runs({("mild", "fediterht"): history}))
+    drawn = frame[frame["series"] == "oracle"]
+    assert set(drawn["round"]) == set(history["round"])
+    limits_of = history.groupby("replicate")["limit"].first()
+    np.testing.assert_allclose(drawn["mean"], np.exp(np.log(limits_of).mean()))
+
+    exact = runs.run("mild", "fedgradmp").query("variant == 'exact'").assign(objective=1e-32)
+    frame = FIGURES["fig9"].table(Runs({("exact", "fedgradmp"): exact}))
+    np.testing.assert_allclose(frame.loc[frame["panel"] == "objective", "mean"], 1e-32)
+    errors = frame[frame["panel"] == "error"].set_index("round")["mean"]
+    np.testing.assert_allclose(
+        errors, exact.groupby("round")["error"].apply(lambda e: np.exp(np.log(e).mean()))
+    )
 
 
 def test_errors_below_machine_precision_are_equal():
@@ -761,6 +787,19 @@ def test_families_of_orders_can_be_told_with_the_seeds_there_are():
 def test_claims_and_captions_fit_together():
     on_demand = {"digits_more"}
     assert {claim.artefact for claim in CLAIMS} == {*FIGURES, *TABLES} - on_demand
+
+
+def test_the_printed_account_has_tau_in_each_class_and_one_statement_has_all_readings():
+    """On digits; and Figure 11 at the printed dimension with three local iterations."""
+
+    def printed(statement):
+        claims = [claim for claim in CLAIMS if claim.statement_id == f"fedgradmp.{statement}"]
+        return {claim.ending for claim in claims if "P" in claim.axes.accounts(claim.options)}
+
+    assert printed("fig6") == printed("fig7") == printed("fig6-bits") == {".tau-2000.in-each-class"}
+    assert printed("fig11.rate") == {".n-50"}
+    needs = BY_ID["fedgradmp.fig6.fedavg.test.tau-2000.in-each-class"].needs
+    assert needs == ("run:digits_classes/fedgradmp", "run:digits/fedavg")
 
 
 def test_the_note_on_bits_says_what_messages_take():

@@ -47,7 +47,7 @@ LINES |= {
     f"{name}/printed": own._replace(label=f"{own.label}, printed steps", width=0.7)
     for name, own in LINES.items()
 }
-LINES["oracle"] = Line("least squares on the true support", BLACK, (0, (1, 1.5)), "", 1.0)
+ORACLE = Line("least squares on the true support", BLACK, (0, (1, 1.5)), "", 1.0)
 # On digits the sparse methods' variants are tau, one row of panels each.
 DIGIT_LINES = {
     name: method_line(name) for name in ("fedgradmp", "fediterht", "fedmid", "feddualavg", "fedavg")

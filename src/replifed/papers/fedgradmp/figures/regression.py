@@ -11,7 +11,7 @@ import pandas as pd
 
 from replifed.figures.grid import By, Grid, Reference, X
 from replifed.figures.lines import BLACK, BLUE, ORANGE, Line, sequence_lines
-from replifed.papers.fedgradmp.paper import EXACT_ROUNDS, EXPERIMENTS, LINES, METHODS, READINGS
+from replifed.papers.fedgradmp.paper import EXACT_ROUNDS, EXPERIMENTS, LINES, METHODS, ORACLE, READINGS
 from replifed.papers.inputs import Inputs
 
 _BANDS = (
@@ -84,7 +84,13 @@ figure = partial(
     legend_columns=5,
 )
 # Figures 3 to 5: rounds on the left, counted work on the right.
-comparison = partial(figure, prepare=_of_both_steps, columns=[X("round", "work")], legend_columns=3)
+comparison = partial(
+    figure,
+    prepare=_of_both_steps,
+    lines=LINES | {"oracle": ORACLE},
+    columns=[X("round", "work")],
+    legend_columns=3,
+)
 
 
 def swept(name: str, column: str, label: str, by: Sequence[str] = (), **more: Any) -> Grid:
