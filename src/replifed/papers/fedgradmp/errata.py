@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,25 +28,47 @@ _SMALL = {"clients": _CLIENTS, "samples": 40, "features": 60, "planted": _TAU, "
 _FIGURE8 = {"clients": 30, "samples": 100, "features": 1000, "planted": 10, "decay": 1.1}
 
 
-def _recovery_error(scale: float = 1.0, noise: float = 0.0) -> float:
-    """Relative error after 12 rounds of Algorithm 2; the server takes `scale` times the cohort's mean."""
+def _recover(scale: float = 1.0, noise: float = 0.0, carried: bool = False) -> tuple[float, int]:
+    """Run 12 rounds of Algorithm 2; the server takes `scale` times the cohort's mean.
+
+    With `carried` a client begins a round with the Lambda that it ended with, empty at first, else with the
+    support of x_t. Returns the relative error, and in how many of the 48 first local iterations x_t does not
+    lie in the span that is minimised over.
+    """
     data, solution = regression(typed("fedgradmp", _COMMON | _SMALL), 0.2, noise, 1)
     A, y = data.X[0], data.y[0]
     rng, x = np.random.default_rng(0), np.zeros_like(solution)
+    ended, outside = np.zeros((_CLIENTS, len(x)), bool), 0
     for _ in range(12):
         models = []
         for i in rng.choice(_CLIENTS, _COHORT, replace=False):
-            u = x
+            u, Lambda = x, ended[i] if carried else x != 0
             for _ in range(2):
                 batch = rng.choice(A.shape[1], 20, replace=False)
                 r = A[i, batch].T @ (A[i, batch] @ u - y[i, batch])
-                merged = largest(r, 2 * _TAU) | (u != 0)
+                merged = largest(r, 2 * _TAU) | Lambda
+                outside += bool(((u != 0) & ~merged).any())
                 b = np.zeros_like(x)
                 b[merged] = np.linalg.lstsq(A[i][:, merged], y[i], rcond=None)[0]
                 u = hard_threshold(b, _TAU)
+                Lambda = ended[i] = u != 0
             models.append(u)
         x = hard_threshold(scale * np.mean(models, axis=0), _TAU)
-    return float(np.linalg.norm(x - solution) / np.linalg.norm(solution))
+    return float(np.linalg.norm(x - solution) / np.linalg.norm(solution)), outside
+
+
+@ERRATA.add(
+    "empty_lambda",
+    place="Algorithms 1 and 2, initialisation",
+    printed="Lambda is empty before the first round, and then what a client's last iteration left",
+    corrected="Lambda is the support of x_t at the start of each round: Lemma 4 takes x_{t,k} to lie in the "
+    "span of the atoms in Gamma u Lambda, at k = 1, too",
+    forms=(True, False),
+)
+def _in_the_span(carried: bool) -> Outcome:
+    """x_t lies in the span of Gamma u Lambda in each client's first local iteration."""
+    _, outside = _recover(noise=1e-2, carried=carried)
+    return Outcome(not outside, f"x_t is outside it in {outside} of 48 first local iterations")
 
 
 @ERRATA.add(
@@ -58,7 +81,7 @@ def _recovery_error(scale: float = 1.0, noise: float = 0.0) -> float:
 )
 def _recovers(scale: float) -> Outcome:
     """Without noise, FedGradMP with cohorts must come to the true model."""
-    error = _recovery_error(scale)
+    error, _ = _recover(scale)
     return Outcome(error < 1e-6, f"relative error {error:.3g} after 12 rounds")
 
 
@@ -201,6 +224,81 @@ def _contracts_at_larger_eta(first: Callable[[float, float, float], float]) -> O
 
 
 @ERRATA.add(
+    "lemma4_moments",
+    place="Lemma 4, end of the proof; Lemma 12 alike",
+    printed="with u = E|Delta - z|, a u^2 - 2 b u - c <= 0 bounds E|Delta - z|^2 by (sqrt(c/a) + 2b/a)^2",
+    corrected="with u the root of E|Delta - z|^2, for which the inequality holds, too, as E|Delta - z| is at "
+    "most that, and not at least. The bound stays",
+    forms=(lambda d, p: d * p, lambda d, p: d * math.sqrt(p)),
+)
+def _bounds_the_square(moment: Callable[[float, float], float]) -> Outcome:
+    """E D^2 stays below the bound for D = d with probability p, else 0, whose moment u meets the inequality.
+
+    The moment is of d and p, and grows as d.
+    """
+    a, b, c, worst = 1.0, 0.3, 0.5, 0.0
+    largest_u = (b + math.sqrt(b**2 + a * c)) / a
+    for p in (1.0, 0.5, 0.1):
+        d = largest_u / moment(1.0, p)
+        worst = max(worst, p * d**2 / (math.sqrt(c / a) + 2 * b / a) ** 2)
+    return Outcome(worst <= 1, f"E D^2 comes to {worst:.3g} times the bound")
+
+
+@ERRATA.add(
+    "sparsity_of_differences",
+    place="Lemmas 4 and 11, proofs; Corollary 6",
+    printed="|grad g(x) - grad g(x*)| <= rho_tau^+ |x - x*| for tau-sparse x and x*",
+    corrected="with rho_{2 tau}^+, as their difference has up to 2 tau non-zeros",
+    forms=(1, 2),
+)
+def _smooth_along_differences(multiple: int) -> Outcome:
+    """It holds for all 2-sparse differences of 1-sparse vectors, with rho of `multiple` times one coordinate.
+
+    Of a quadratic g with Hessian A'A, rho_s^+ is the largest norm of s columns of A'A.
+    """
+    A = 2 + np.random.default_rng(0).standard_normal((8, 6))
+    hessian = A.T @ A
+
+    def rho(s: int) -> float:
+        return max(float(np.linalg.norm(hessian[:, S], 2)) for S in combinations(range(6), s))
+
+    worst = rho(2) / rho(multiple)  # pairs of coordinates in the worst direction
+    return Outcome(worst <= 1 + 1e-12, f"gradients differ by up to {worst:.3g} times what is stated")
+
+
+@ERRATA.add(
+    "lemma11_square",
+    place="Lemma 11, proof; its last term in Lemma 12 and Theorem 13",
+    printed="|grad f_i(x*) - grad f_i(x)|^2 <= rho-bar |x - x*|^2",
+    corrected="rho-bar^2. The lemma holds even without this term, since a variance is at most the mean "
+    "square, 2 E(rho^2) |Delta|^2 + 2 E|grad g(x*)|^2",
+    forms=(1, 2),
+)
+def _of_the_loss_squared(power: int) -> Outcome:
+    """It holds for f = rho-bar |x|^2 / 2, whatever rho-bar, with rho-bar to the `power`."""
+    worst = max(rho**2 / rho**power for rho in (0.5, 1.0, 5.0))
+    return Outcome(worst <= 1, f"the left side is up to {worst:.3g} times the right")
+
+
+@ERRATA.add(
+    "theorem13_beta2",
+    place="Theorem 13 and Lemma 12's last line, beta_2 with eta_1 = 1",
+    printed="second term 3 theta^2 E((rho_tau^+)^2 + rho-bar) / rho^-, and + 1",
+    corrected="6 theta^2 E(...) / rho^-, twice c / a of the proof's inequality, whose c stands there halved; "
+    "and no 1, which belongs into the bracket that eta_1 = 1 removes",
+    forms=((3.0, 1.0), (6.0, 0.0)),
+)
+def _contracts_without_variances(terms: tuple[float, float]) -> Outcome:
+    """beta_2 must be 2c/a, where X/2 >= a/2 u^2 - b u, so that c is X; |Delta| = |z| = 1, no noise."""
+    smooth, convex, theta, square = 1.2, 1.0, 0.5, 2.5  # square: E((rho_tau^+)^2 + rho-bar)
+    halved = (smooth + 1 / theta**2) / 2 - (convex - 3 * theta**2 * square) / 2  # X/2, line by line
+    proven = 2 * (2 * halved) / convex
+    factor, one = terms
+    stated = 2 * (smooth + 1 / theta**2 - convex) / convex + factor * theta**2 * square / convex + one
+    return Outcome(abs(stated / proven - 1) < 1e-9, f"beta_2 = {stated:.3g}, the proof has {proven:.3g}")
+
+
+@ERRATA.add(
     "lemma12",
     place="Lemma 12, beta_2",
     printed="first term 4 ((2 eta_1^2 - 1) (rho^+ + 1/theta^2) - eta_1^2 rho^-) / (eta_1^2 rho^-)",
@@ -264,6 +362,64 @@ def _inexact_residual(factors: tuple[int, int]) -> Outcome:
     return Outcome(holds, f"residual {stated:.4g}, the recursion comes to {error:.4g}")
 
 
+# Powers mu(i)^K, or what Theorem 8 sums of clients' noise; of twelve clients.
+_OF_CLIENTS = np.linspace(0.1, 0.9, 12) ** 2
+
+
+def _mean_over_cohorts(L: int) -> float:
+    """Expectation of a cohort's mean over all cohorts of L clients, each as likely."""
+    return float(np.mean([_OF_CLIENTS[list(cohort)].mean() for cohort in combinations(range(12), L)]))
+
+
+def _is_the_expectation(stated: Callable[[NDArray, int], float]) -> Outcome:
+    """What is stated of a cohort's mean must be its expectation, for 1, 3, 6 and 12 of 12 clients."""
+    ratios = {L: stated(_OF_CLIENTS, L) / _mean_over_cohorts(L) for L in (1, 3, 6, 12)}
+    shown = ", ".join(f"{ratio:.3g}" for ratio in ratios.values())
+    holds = all(abs(ratio - 1) < 1e-9 for ratio in ratios.values())
+    return Outcome(holds, f"stated over expected, with 1, 3, 6 and 12 clients of 12: {shown}")
+
+
+@ERRATA.add(
+    "theorem8_cohort",
+    place="Theorem 8, kappa; Remark 6; Figure 11, caption",
+    printed="kappa has the maximum over cohorts of (1/L) sum_{i in S} mu(i)^K, and falls as L grows",
+    corrected="cohorts are uniform and independent of x_t, so that the proof's expectation is (1/N) sum_i "
+    "mu(i)^K with every L: Theorem 8's kappa is Theorem 5's, and predicts no effect of the cohort",
+    forms=(lambda values, L: np.sort(values)[-L:].mean(), lambda values, L: values.mean()),
+)
+def _rate_of_cohorts(stated: Callable[[NDArray, int], float]) -> Outcome:
+    return _is_the_expectation(stated)
+
+
+@ERRATA.add(
+    "theorem8_noise",
+    place="Theorem 8, nu",
+    printed="(1/L) sum_{i=1}^N of the clients' sigma_i^2 terms",
+    corrected="(1/N) sum_{i=1}^N, the expectation of the cohort's mean; as printed it is N/L times that",
+    forms=(lambda values, L: values.sum() / L, lambda values, L: values.mean()),
+)
+def _noise_of_cohorts(stated: Callable[[NDArray, int], float]) -> Outcome:
+    return _is_the_expectation(stated)
+
+
+@ERRATA.add(
+    "theorem5_residual",
+    place="Theorem 5, from (17) on; Theorems 7 and 8 alike",
+    printed="nu sum_i p_i (1 - mu(i)^K)/(1 - mu(i)), with nu the mean of the clients' sigma_i^2 terms",
+    corrected="sum_i p_i nu(i) (1 - mu(i)^K)/(1 - mu(i)): (17) has one nu for all clients, and cannot be "
+    "applied to their sum weighted by mu(i); where noisy clients are the slow ones the residual is larger",
+    forms=(lambda p, nu, g: (p @ nu) * (p @ g), lambda p, nu, g: p @ (nu * g)),
+)
+def _residual_of_clients(stated: Callable[[NDArray, NDArray, NDArray], float]) -> Outcome:
+    """The noise that a round adds must be what each client's recursion e <- mu e + nu comes to, K times."""
+    p, mu, nu, K = np.array([0.5, 0.5]), np.array([0.05, 0.6]), np.array([0.1, 1.0]), 4
+    errors = np.zeros(2)
+    for _ in range(K):
+        errors = mu * errors + nu
+    added, said = float(p @ errors), float(stated(p, nu, (1 - mu**K) / (1 - mu)))
+    return Outcome(abs(said / added - 1) < 1e-9, f"{said:.4g} stated, the recursions come to {added:.4g}")
+
+
 @ERRATA.add(
     "theorem8_power",
     place="Theorem 8",
@@ -288,5 +444,5 @@ def _all_clients_is_theorem5(power: int) -> Outcome:
 )
 def _residual_is_left(noise: float) -> Outcome:
     """Figure 11's right panel, whose residuals the text compares between cohorts, needs some."""
-    error = _recovery_error(noise=noise)
+    error, _ = _recover(noise=noise)
     return Outcome(error > 1e-10, f"residual {error:.2g}")

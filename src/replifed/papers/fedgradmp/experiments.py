@@ -25,6 +25,8 @@ from replifed.engine.simulate import Metric, nonzeros, objective
 from replifed.engine.trials import Check, Race, Trials, best_printed, tune_steps
 from replifed.network.participation import FixedSize
 from replifed.papers.fedgradmp import problems
+from replifed.papers.fedgradmp.by_class import ThresholdingByClass
+from replifed.papers.fedgradmp.limits import limit
 from replifed.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -81,6 +83,8 @@ def digits_method(
         own["weight"] = np.array(names, dtype=float)
     if method != "fedgradmp":
         return method_class(method)(local_steps=settings.local_steps[0], **own)
+    if settings.classes:
+        own["projection"] = ThresholdingByClass(settings.classes)
     return method_class(method)(
         local_steps=settings.matched_steps,
         solver="sgd",
@@ -194,11 +198,14 @@ def run(
 
 
 def _regression(method: str, settings: of.Regression, tuned: dict) -> Iterator[Planned]:
-    rounds = settings.rounds
+    rounds, every = settings.rounds, settings.record_every
     if method != "fedgradmp":
-        rounds = settings.baseline_rounds or rounds
+        rounds, every = settings.baseline_rounds or rounds, settings.baseline_record_every or every
+    if method == "fediterht":
+        rounds = settings.fediterht_rounds or rounds
     for alpha, noise, replicate in product(settings.alphas, settings.noises, settings.replicates):
-        data, solution = problems.regression(settings, alpha, noise, replicate)
+        planted = problems.regression(settings, alpha, noise, replicate)
+        data, solution = planted
         metrics = {
             "objective": objective,
             "error": relative_error(solution),
@@ -206,6 +213,7 @@ def _regression(method: str, settings: of.Regression, tuned: dict) -> Iterator[P
             "precision": support_precision(solution),
             "recall": support_recall(solution),
         }
+        at_rest = _limits(method, settings, planted)
         for K, cohort in product(settings.local_steps, settings.cohorts or [settings.clients]):
             case = {"alpha": alpha, "noise": noise, "local_steps": K, "cohort": cohort}
             for algorithm, curves, labels in _curves(method, settings, tuned, K):
@@ -215,11 +223,27 @@ def _regression(method: str, settings: of.Regression, tuned: dict) -> Iterator[P
                     replicates=[replicate] * (max(curves) + 1),
                     rounds=rounds,
                     run_of_curve=curves,
-                    labels={**case, "replicate": replicate, **labels},
+                    labels={
+                        **case,
+                        "replicate": replicate,
+                        "limit": at_rest.get(labels["variant"], np.nan),
+                        **labels,
+                    },
                     metrics=metrics,
-                    record_every=settings.record_every,
+                    record_every=every,
                     options={"cohort": FixedSize(cohort)} if settings.cohorts else {},
                 )
+
+
+def _limits(method: str, settings: of.Regression, planted: problems.Planted) -> dict[str, float]:
+    """Where variants come to rest; not in Figure 8, nor with a weight that the text does not have."""
+    if settings.readings is not None:
+        return {}
+    if method in COMPOSITE:
+        assert settings.weights is not None
+        weight = settings.weights[0]
+        return {f"{weight:g}": limit(method, planted, weight)}
+    return dict.fromkeys(variants(method, settings), limit(method, planted))
 
 
 def _curves(
@@ -305,10 +329,11 @@ def _watched(method: type, distances: list[float]) -> type:
 
 
 def _digits(method: str, settings: of.Digits, tuned: dict, table: Any) -> Iterator[Planned]:
+    """Curves at steps that the search found sensitive to rounding have twins, in runs of their own."""
     data, found, names = problems.digits(settings, table), tuned["variants"], variants(method, settings)
-    labels = in_one_table([{**_readings(found[name]), "variant": name} for name in names])
-    points, curves = _distinct(list(zip(labels["variant"], labels["step"], strict=True)))
-    for replicate in settings.replicates:
+    listed = in_one_table([{**_readings(found[name]), "variant": name} for name in names])
+    for replicate, (sensitive, labels) in product(settings.replicates, listed.groupby("chaotic")):
+        points, curves = _distinct(list(zip(labels["variant"], labels["step"], strict=True)))
         yield Planned(
             algorithm=digits_method(method, settings, *zip(*points, strict=True)),
             problem=data.problem,
@@ -321,6 +346,8 @@ def _digits(method: str, settings: of.Digits, tuned: dict, table: Any) -> Iterat
                 "test_accuracy": accuracy(*data.test),
                 "nonzeros": nonzeros,
             },
+            twins="recorded" if sensitive else None,
+            compared="train_accuracy",
             record_every=settings.fedavg_record_every if method == "fedavg" else settings.record_every,
             options={"cohort": FixedSize(settings.cohort)},
         )
@@ -347,13 +374,13 @@ def _video(
         )
         history = run_plan(plan, settings.seed).history
         best = frame.psnr(None, {"server": frame.best[None]})[0]
-        labels = {"best_psnr": best, "sparsity": tau, "atoms": frame.problem.dim}
+        labels = {"best_psnr": best, "sparsity": tau, "atoms": frame.problem.dim, "frame": frame.number}
         yield history.frame(method=method, part="curve", replicate=replicate, **labels)
         if number == 0:
             original, recovered = _halved(frame.image), _halved(frame.atoms @ history.state.x[0])
             down, right = np.indices(original.shape).reshape(2, -1)
             pixels = {"original": original.ravel(), "recovered": recovered.ravel()}
-            labels = {"method": method, "part": "pixels", "replicate": replicate}
+            labels = {"method": method, "part": "pixels", "replicate": replicate, "frame": frame.number}
             yield {**labels, "down": down, "right": right, **pixels}
 
 

@@ -52,30 +52,45 @@ def descent(one: Curves) -> Sample:
 
 
 @quantity
-def residual(one: Curves) -> Sample:
-    """`tail`; a bound from above where the last quarter adds a tenth or more to the descent until then."""
+def residual(one: Curves, limit: Sample | None = None) -> Sample:
+    """`tail`; where the last quarter adds a tenth or more to the descent until then, a bound from above.
+
+    If it is known where a run comes to rest, its `limit` stands in the place of the bound.
+    """
     end, earlier = tail(one), one.rounds < np.quantile(one.rounds, 0.75)
     before = tail(one._replace(rounds=one.rounds[earlier], values=one.values[:, earlier]))
     falls = before.values - end.values > 0.1 * descent(one).values.clip(min=0)
-    return replace(end, bounds=np.where(falls, -1, 0))
+    if limit is None:
+        return replace(end, bounds=np.where(falls, -1, 0))
+    end, limit = paired(end, limit)
+    return replace(end, values=np.where(falls, np.log10(limit.values), end.values))
 
 
 @quantity
-def no_slower_than_linear(one: Curves, relative_floor: float) -> Sample:
-    """Share of the logarithm's variance that is left by where it lies below a straight line, until the floor.
+def pace(one: Curves, relative_floor: float) -> tuple[Sample, Sample]:
+    """How evenly each curve descends until the floor, a share of its start, or until its last round.
 
-    The line leads from the start to the last value above `relative_floor` of it. A curve that slows down lies
-    below it; one that descends ever faster lies above it, and is at least as good as a line.
+    Returns what the error is multiplied by in its worst round; and the descent in the second half of the
+    rounds, as a multiple of that in the first. Both stay below one and near one or above it in linear
+    convergence, which a theorem bounds from above; in sublinear convergence the second falls.
     """
-    shares = np.empty(len(one.seeds))
+    worst, halves = np.empty((2, len(one.seeds)))
     for row, values in enumerate(one.values):
-        used = int(np.cumprod(values > relative_floor * values[0]).sum())
-        if used < 3:
-            raise NotMeasurableError("fewer than three rounds above the floor")
-        t, y = one.rounds[:used], np.log(values[:used])
-        line = np.interp(t, t[[0, -1]], y[[0, -1]])
-        shares[row] = 1 - np.square(np.maximum(line - y, 0.0)).mean() / np.var(y)
-    return one.sample(shares)
+        floor = relative_floor * values[0]
+        reached = np.flatnonzero(values <= floor)
+        end = reached[0] if len(reached) else len(values) - 1
+        y = np.log(np.maximum(values[: end + 1], floor))
+        middle = np.interp(end / 2, np.arange(end + 1), y)
+        worst[row] = np.exp(np.diff(y).max())
+        halves[row] = (middle - y[-1]) / max(y[0] - middle, 1e-300)
+    return one.sample(worst), one.sample(halves)
+
+
+@quantity
+def as_long(one: Curves, other: Curves) -> Curves:
+    """Curves up to the last round of the others."""
+    there = one.rounds <= other.rounds[-1]
+    return one._replace(rounds=one.rounds[there], values=one.values[:, there])
 
 
 @quantity
@@ -95,6 +110,7 @@ def column(
 
 
 error = partial(column, "error")
+limit = partial(column, "limit")
 
 
 def log_error(after: int, *curve: str, **where: Any) -> Quantity:
@@ -126,25 +142,38 @@ def end_floor(one: Curves) -> Sample:
 
 
 @quantity
-def at_equal(total: Sample, theirs: Curves, spent: Curves, share: float = 0.0) -> Sample:
-    """Values of `theirs` when as much, of work or bits, has been `spent` as the `total`.
+def at_equal(total: Sample, theirs: Curves, spent: Curves) -> Sample:
+    """Values of `theirs` when as much work has been `spent` as the `total`, on a line between two records.
 
-    On a line between two records, or, as in `curves.level`, the mean over the last `share` of the rounds
-    until then. A run that has diverged spends no more, and stays lost.
+    A run that has diverged spends no more, and stays lost.
     """
     total, theirs, spent = paired(total, theirs, spent)
     values = np.empty(len(total.values))
     for row, (wanted, used, curve) in enumerate(zip(total.values, spent.values, theirs.values, strict=True)):
         if wanted > used[-1] > used[-2]:
             raise NotMeasurableError(f"the other method's run ends after {used[-1]:.3g} of {wanted:.3g}")
-        if wanted > used[-1] or not share:
-            values[row] = np.interp(wanted, used, curve)
-        else:
-            end = np.interp(wanted, used, theirs.rounds)
-            last = np.searchsorted(theirs.rounds, end, side="right")
-            begin = np.searchsorted(theirs.rounds, (1 - share) * end, side="right")
-            values[row] = curve[min(begin, last - 1) : last].mean()
+        values[row] = np.interp(wanted, used, curve)
     return theirs.sample(values)
+
+
+@quantity
+def over_budgets(mine: Curves, sent: Curves, theirs: Curves, spent: Curves) -> tuple[Sample, Sample]:
+    """Accuracies at all budgets that `mine` has `sent`, after each recorded round, against those of `theirs`.
+
+    Returns, for each seed, the mean difference and the share of budgets at which `mine` is ahead. Values of
+    `theirs` lie on a line between two records.
+    """
+    mine, sent, theirs, spent = paired(mine, sent, theirs, spent)
+    mean, ahead = np.empty((2, len(mine.seeds)))
+    for row, (own, budgets, other, used) in enumerate(
+        zip(mine.values, sent.values, theirs.values, spent.values, strict=True)
+    ):
+        if budgets[-1] > used[-1]:
+            raise NotMeasurableError(f"the other method sends {used[-1]:.3g} bits of {budgets[-1]:.3g}")
+        difference = own[1:] - np.interp(budgets[1:], used, other)
+        mean[row], ahead[row] = difference.mean(), (difference > 0).mean()
+    chaotic = mine.sample(mean).chaotic or theirs.sample(mean).chaotic
+    return Sample(mean, seeds=mine.seeds, chaotic=chaotic), Sample(ahead, seeds=mine.seeds, chaotic=chaotic)
 
 
 @quantity

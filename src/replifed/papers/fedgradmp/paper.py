@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from replifed.algorithms.registry import method_class
-from replifed.figures.lines import BLACK, ORANGE, Line
+from replifed.figures.lines import BLACK, BLUE, ORANGE, Line
 from replifed.figures.methods import TWO_DASHES, TWO_DOTS, method_line
 
 PAPER = {
@@ -21,6 +21,9 @@ EXPERIMENTS = {
     "cohorts": "n = 1000",
     "cohorts_small": "n = 50",
     "digits": "digits",
+    "digits_classes": "digits, τ in each class",
+    "digits_fewest": "digits, τ = 500",
+    "digits_double": "digits, double precision",
     "digits_gaussian": "digits, Gaussian atoms",
     "video": "xylophone",
     "video_drawn": "drawn clip",
@@ -44,6 +47,7 @@ LINES |= {
     f"{name}/printed": own._replace(label=f"{own.label}, printed steps", width=0.7)
     for name, own in LINES.items()
 }
+ORACLE = Line("least squares on the true support", BLACK, (0, (1, 1.5)), "", 1.0)
 # On digits the sparse methods' variants are tau, one row of panels each.
 DIGIT_LINES = {
     name: method_line(name) for name in ("fedgradmp", "fediterht", "fedmid", "feddualavg", "fedavg")
@@ -51,6 +55,7 @@ DIGIT_LINES = {
 METHODS = {method: own.label for method, own in DIGIT_LINES.items()}
 DICTIONARIES = {
     "digits": Line("standard basis", BLACK, (0, (5, 1.5)), "s"),
+    "digits_classes": Line("standard basis, τ in each class", BLUE, (0, (3, 1, 1, 1)), "^"),
     "digits_gaussian": Line("200 random Gaussian atoms", ORANGE, "-", "o"),
 }
 # Of Figure 9: rounds to machine precision.

@@ -12,6 +12,7 @@ from replifed.data.surrogates import clip
 from replifed.operators import dictionaries
 from replifed.operators.dictionaries import ksvd
 from replifed.operators.projections import MatchingPursuit
+from replifed.papers.fedgradmp.by_class import DigitsByClass
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, loss_named
 from replifed.randomness import generator
@@ -89,6 +90,7 @@ class Frame(NamedTuple):
     projection: MatchingPursuit
     atoms: NDArray  # Psi (pixels, d)
     image: NDArray  # (pixels,), in [0, 1]
+    number: int  # of the frame in its clip, from 1
     best: NDArray  # coefficients (d,) of the best approximation by tau atoms that matching pursuit finds
 
     def psnr(self, _: Any, seen: dict[str, NDArray]) -> NDArray:
@@ -133,7 +135,7 @@ def videos(settings: of.Clip, frames: NDArray) -> Iterator[Frame]:
         X, y = np.empty((1, N, m, d)), np.empty((1, N, m))
         for i, A in enumerate(heterogeneous(rng, N, m, len(image), settings.alpha, settings.decay)):
             X[0, i], y[0, i] = A @ atoms, A @ image
-        yield Frame(DenseLinearModel(X, y, LeastSquares()), projection, atoms, image, best)
+        yield Frame(DenseLinearModel(X, y, LeastSquares()), projection, atoms, image, target + 1, best)
 
 
 class Digits(NamedTuple):
@@ -156,5 +158,6 @@ def digits(settings: of.Digits, table: Any) -> Digits:
         X = X @ dictionaries.gaussian(rng, X.shape[1], settings.atoms).astype(X.dtype)
     y = table.y
     train = X[: N * m].reshape(1, N, m, -1), y[: N * m].reshape(1, N, m)
-    problem = DenseLinearModel(*train, loss_named("softmax", int(y.max()) + 1))
+    model = DigitsByClass if settings.classes else DenseLinearModel
+    problem = model(*train, loss_named("softmax", int(y.max()) + 1))
     return Digits(problem, (X[N * m :], y[N * m :]))

@@ -63,6 +63,12 @@ class Regression(Planted):
         None, description="ways to read what the paper leaves open, by name"
     )
     baseline_rounds: Maybe[Count] = Field(None, description="rounds of other methods; as many by default")
+    fediterht_rounds: Maybe[Count] = Field(
+        None, description="rounds of FedIterHT; as many as of other methods by default"
+    )
+    baseline_record_every: Maybe[Count] = Field(
+        None, description="rounds between two recorded points of other methods; as many by default"
+    )
     tuning: Maybe[fields.StepTuning] = Field(None, description="how the step size of each method is chosen")
 
 
@@ -105,7 +111,11 @@ class Digits(Common):
     samples: Count = Field(description="samples of each client")
     cohort: Count = Field(description="clients of a round")
     batch: Count = Field(description="samples of a mini-batch")
-    sparsities: Counts = Field(description="sparsity levels, tau")
+    sparsities: Counts = Field(description="sparsity levels, tau, of all classes together")
+    classes: Maybe[Count] = Field(
+        None,
+        description="number of classes, each of which keeps an equal part of tau; by default they share it",
+    )
     matched_steps: Count = Field(description="local iterations of FedGradMP")
     inner_steps: Count = Field(description=_SOLVER)
     radius: Maybe[Positive] = Field(None, description="largest norm of FedGradMP's models")

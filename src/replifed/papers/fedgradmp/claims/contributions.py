@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import product
 
 from replifed.claims.claim import Claim
-from replifed.claims.curves import at, curves, last, level, round_at, rounds_to, steps
+from replifed.claims.curves import at, curves, first, level, round_at, rounds_to, steps
 from replifed.claims.quantities import run, settings
 from replifed.papers.fedgradmp import measures
 from replifed.papers.fedgradmp.claims.compared import (
@@ -25,12 +24,12 @@ from replifed.papers.fedgradmp.readings import (
     CLAIM,
     DECADES,
     DIGIT_STEPS,
+    DIGITS,
     FIGURE8,
     FIGURE11,
     OURS,
     RATES,
     SHARE,
-    TAUS,
 )
 
 _SCALE = (
@@ -54,14 +53,19 @@ def _linear() -> Iterator[Claim]:
         # The first round below the floor ends the descent.
         floor = 1e-13 if noise == 0 else 5e-3
         curve = error("heterogeneity", alpha=alpha, noise=noise)
-        straight = measures.no_slower_than_linear(curve, floor)
+        pace = measures.pace(curve, floor)
+        worst, halves = pace[0], pace[1]
         yield CLAIM(f"fig1.linear.{name}-" + f"{alpha:g}".replace(".", "-"), options=OURS).shape(
-            f"FedGradMP converges linearly at alpha = {alpha:g}, {name}: down to its floor the logarithm of "
-            "the error does not slow down; at most a tenth of its variance lies below a straight line "
-            "(Section V-A, Figure 1).",
-            (straight >= 0.9).note("{0.min:.3f} to {0.max:.3f} of the variance", straight),
+            f"FedGradMP converges linearly at alpha = {alpha:g}, {name}: down to its floor each round "
+            "contracts the error, and the second half of the rounds brings at least half of the decades of "
+            "the first (Section V-A, Figure 1).",
+            ((worst < 1) & (halves >= 0.5)).note(
+                "factor of the worst round up to {0.max:.3f}, halves {1.min:.2g} to {1.max:.2g}",
+                *(worst, halves),
+            ),
             share=0.8,
             because="errors fall from round to round by random supports; four seeds of five must fit",
+            note="theorems bound from above: what goes faster than a line is no fault",
         )
 
 
@@ -93,17 +97,27 @@ def _fast_in_time() -> Iterator[Claim]:
     main=True,
 )
 def _optimal_bias() -> Iterator[Claim]:
-    few, many = log_end("bias"), log_end("bias_many")
-    yield DECADES("remark4.bias", artefact="bias", options=OURS).near(
-        "With all samples and clients alike the residual is the optimal statistical bias, which falls as the "
-        "inverse root of the number of clients: four times as many halve it (Remark 4).",
-        -0.3010,
-        (many - few).note("{0.antilog:.3g} against {1.antilog:.3g}", many, few),
-        within=0.06,
-        because="exponents between -0.4 and -0.6",
-        note="data are ours: the remark names no experiment; it depends on clients' own choice of supports, "
-        "an error that does not average out: with the true one their mean errs about half as much",
-    )
+    for name, clients, quarter, whole in (
+        ("remark4.bias", "10 to 40", "bias", "bias_many"),
+        ("remark4.bias.160", "40 to 160", "bias_many", "bias_most"),
+    ):
+        few, many = log_end(quarter), log_end(whole)
+        oracle = 10**many / first(measures.limit(whole))
+        yield DECADES(name, artefact="bias", options=OURS).near(
+            "With all samples and clients alike the residual is the optimal statistical bias, which falls as "
+            f"the inverse root of the number of clients: from {clients} it halves (Remark 4).",
+            -0.3010,
+            (many - few).note(
+                "{0.antilog:.3g} against {1.antilog:.3g}; {2.mean:.3g} times the error of least squares on "
+                "the true support",
+                *(many, few, oracle),
+            ),
+            within=0.06,
+            because="exponents between -0.4 and -0.6",
+            note="data are ours: the remark names no experiment; it depends on clients' own choice of "
+            "supports, an error that does not average out: with the true one their mean errs about half as "
+            "much",
+        )
 
 
 @CLAIM.sentence(
@@ -191,12 +205,15 @@ def _exact() -> Iterator[Claim]:
     main=True,
 )
 def _dictionary() -> Iterator[Claim]:
-    for tau, (name, (step, words)) in product(TAUS[:3], DIGIT_STEPS.items()):
+    for (options, basis), (name, (step, words)) in product(DIGITS, DIGIT_STEPS.items()):
+        tau = options["tau on digits"]
+        if tau == "4000":  # 200 atoms have half as many coefficients
+            continue
         gaussian, standard = (
             level(measures.column("train_accuracy", experiment, "fedgradmp", tau, reading=name))
-            for experiment in ("digits_gaussian", "digits")
+            for experiment in ("digits_gaussian", basis)
         )
-        yield SHARE("fig7", options={"tau on digits": tau, "step on digits": step}).order(
+        yield SHARE("fig7", options={**options, "step on digits": step}).order(
             "FedGradMP with a random Gaussian dictionary is more accurate on the training digits than with "
             f"the standard basis {words}(Section V-B, Figure 7).",
             measures.more_accurate(gaussian, standard),
@@ -259,27 +276,29 @@ def _drift() -> Iterator[Claim]:
     "fig6-bits",
     "Section I-B",
     "Models have tau non-zeros when they are sent, which saves communication; read here as accuracy at equal "
-    "bits.",
+    "bits, over all budgets.",
 )
 def _bits() -> Iterator[Claim]:
     panels = {"train_accuracy": "training", "test_accuracy": "test"}
-    for tau, (value, panel), (name, (step, words)) in product(TAUS, panels.items(), DIGIT_STEPS.items()):
-        on_digits = partial(measures.column, value, "digits", reading=name)
-        sent, theirs = (
-            curves(measures.with_bits(run("digits", method)), "bits", variant=variant, reading=name)
-            for method, variant in (("fedgradmp", tau), ("fedavg", ""))
+    for (options, experiment), (value, panel), (name, (step, words)) in product(
+        DIGITS, panels.items(), DIGIT_STEPS.items()
+    ):
+        both = (experiment, "fedgradmp", options["tau on digits"]), ("digits", "fedavg", "")
+        (mine, sent), (theirs, spent) = (
+            (
+                measures.column(value, data, method, variant, reading=name),
+                curves(measures.with_bits(run(data, method)), "bits", variant=variant, reading=name),
+            )
+            for data, method, variant in both
         )
+        over = measures.over_budgets(mine, sent, theirs, spent)
         yield SHARE(
-            f"fig6-bits.fedavg.{panel}",
-            artefact="fig6_bits",
-            options={"tau on digits": tau, "step on digits": step},
+            f"fig6-bits.fedavg.{panel}", artefact="fig6_bits", options={**options, "step on digits": step}
         ).order(
             f"FedGradMP is more accurate on the {panel} digits than FedAvg {words}when both have sent "
-            "as many bits, which is how we read that sparse models save communication (Section I-B).",
-            measures.more_accurate(
-                level(on_digits("fedgradmp", tau)),
-                measures.at_equal(last(sent), on_digits("fedavg", ""), theirs, 0.1),
-            ),
+            "as many bits, on the mean over all budgets up to what its rounds send, which is how we read "
+            "that sparse models save communication (Section I-B).",
+            over[0].note("ahead at {0.mean:.0%} of the budgets", over[1]),
             note=f"{_SPARSE}; {SPARSITY}",
         )
 
@@ -290,11 +309,13 @@ def _bits() -> Iterator[Claim]:
     "The more clients take part in a round, the faster, with and without noise, as Theorem 8 predicts.",
 )
 def _faster_with_cohorts() -> Iterator[Claim]:
-    after = {"cohorts": 3, "cohorts_small": 1}
-    for (experiment, options), (noise, name) in product(FIGURE11.items(), NOISES.items()):
-        few, many = (log_error(after[experiment], experiment, cohort=size, noise=noise) for size in (10, 30))
+    # At n = 50 one round with K = 3 does most, and with K = 1 the second when there is noise.
+    after = {("cohorts_small", 3, 0.0): 1, ("cohorts_small", 3, 4e-6): 1, ("cohorts_small", 1, 4e-6): 2}
+    for ((experiment, K), options), (noise, name) in product(FIGURE11.items(), NOISES.items()):
+        t = after.get((experiment, K, noise), 3)
+        few, many = (log_error(t, experiment, cohort=size, noise=noise, local_steps=K) for size in (10, 30))
         yield DECADES(f"fig11.rate.{name}", options=options).order(
-            f"Larger cohorts, faster convergence, {name}: the error after {after[experiment]} rounds is "
-            "smaller with 30 clients than with 10 (Section V-E).",
+            f"Larger cohorts, faster convergence, {name}: the error after {t} rounds is smaller with 30 "
+            "clients than with 10 (Section V-E).",
             decades(few, many),
         )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
+from typing import Any
 
 from replifed.claims.claim import Claim
 from replifed.claims.curves import first, last, level, log_linear_fit, rounds_to, steps
-from replifed.claims.quantities import joined, run, tuned
+from replifed.claims.quantities import Quantity, joined, run, tuned
 from replifed.papers.fedgradmp import measures
 from replifed.papers.fedgradmp.claims.compared import (
     BASELINES,
+    FIGURES,
     LONG,
     NOISES,
     SHORT,
@@ -27,12 +29,12 @@ from replifed.papers.fedgradmp.readings import (
     CLAIM,
     DECADES,
     DIGIT_STEPS,
+    DIGITS,
     FIGURE8,
     FIGURE11,
     OURS,
     SHARE,
     STEPS,
-    TAUS,
 )
 
 _GRID = (
@@ -116,12 +118,12 @@ def _fediterht_linear() -> Iterator[Claim]:
 @CLAIM.sentence("fig3.slowest", "Section V-B1, Figure 3", "FedAvg is the slowest of all.")
 def _slowest() -> Iterator[Claim]:
     for (name, (options, words)), (method, variant) in product(STEPS.items(), BASELINES[:3]):
+        slowest = error("mild", "fedavg", "", reading=name)
+        other = measures.as_long(error("mild", method, variant, reading=name), slowest)
         yield DECADES(f"fig3.slowest.{method}", options=options).order(
-            f"FedAvg is the slowest of all: {words}its final error is larger than {METHODS[method]}'s "
-            "(Section V-B).",
-            decades(
-                log_end("mild", "fedavg", "", reading=name), log_end("mild", method, variant, reading=name)
-            ),
+            f"FedAvg is the slowest of all: {words}its error at the end of its rounds is larger than "
+            f"{METHODS[method]}'s (Section V-B).",
+            decades(tail(slowest), tail(other)),
             note="it depends on the weight of the 1-norm, as printed: the three dense methods take the same "
             "best step, and their ends differ by a few per cent"
             if method != "fediterht"
@@ -134,6 +136,38 @@ def _residual() -> Iterator[Claim]:
     yield from smaller_residual("fig3")
     # The text says it of Figure 3 alone.
     yield from smaller_residual("fig4", informs=True)
+    # Means hide that it comes to the oracle on most data, and is stuck far above on others.
+    for figure, (name, (options, words)) in product(("fig3", "fig4"), STEPS.items()):
+        curve = FIGURES[figure][0], "fediterht", ""
+        off = _off_the_oracle(*curve, reading=name)
+        yield CLAIM(f"{figure}.fediterht.oracle", options=options, informs=True).shape(
+            f"{EXPERIMENTS[curve[0]]}: on most data FedIterHT {words}ends within a tenth of the oracle, "
+            "least squares of all samples on the true support.",
+            (off <= 1.1).note("{0.min:.3g} to {0.max:.3g} times the oracle, median {0.median:.3g}", off),
+            share=0.5,
+            because="most data",
+        )
+
+
+def _off_the_oracle(*curve: str, **where: Any) -> Quantity:
+    """Error at the end as a multiple of that of least squares on the true support."""
+    return 10 ** log_end(*curve, **where) / first(measures.limit(*curve, **where))
+
+
+@CLAIM.sentence(
+    "fig3.optimal", "Section V-B1, Figure 3", "Which is evidence of the optimal statistical bias of Remark 4."
+)
+def _optimal() -> Iterator[Claim]:
+    off = _off_the_oracle("mild", "fedgradmp", "exact")
+    yield CLAIM("fig3.optimal", artefact="fig3", options=OURS).shape(
+        "FedGradMP's residual is the optimal statistical bias: on most data its error is at most twice that "
+        "of least squares of all samples on the true support (Section V-B).",
+        (off <= 2.0).note("{0.min:.3g} to {0.max:.3g} times that error, median {0.median:.3g}", off),
+        share=0.5,
+        because="most data",
+        note="the remark has an order, for full batches; twice was set when FedIterHT was known to come to "
+        "this error on most data",
+    )
 
 
 @CLAIM.sentence(
@@ -210,16 +244,23 @@ def _figure5_time() -> Iterator[Claim]:
 )
 def _digits() -> Iterator[Claim]:
     panels = {"train_accuracy": "training", "test_accuracy": "test"}
-    for tau, (value, panel), (name, (step, words)) in product(TAUS, panels.items(), DIGIT_STEPS.items()):
-        on_digits = partial(measures.column, value, "digits", reading=name)
-        rivals = {"fediterht": tau, "fedmid": "0.0001", "feddualavg": "0.0001", "fedavg": ""}
-        for rival, variant in rivals.items():
-            yield SHARE(
-                f"fig6.{rival}.{panel}", options={"tau on digits": tau, "step on digits": step}
-            ).order(
+    for (options, experiment), (value, panel), (name, (step, words)) in product(
+        DIGITS, panels.items(), DIGIT_STEPS.items()
+    ):
+        accuracy = partial(measures.column, value, reading=name)
+        tau = options["tau on digits"]
+        mine = level(accuracy(experiment, "fedgradmp", tau))
+        rivals = {
+            "fediterht": (experiment, "fediterht", tau),
+            "fedmid": ("digits", "fedmid", "0.0001"),
+            "feddualavg": ("digits", "feddualavg", "0.0001"),
+            "fedavg": ("digits", "fedavg", ""),
+        }
+        for rival, theirs in rivals.items():
+            yield SHARE(f"fig6.{rival}.{panel}", options={**options, "step on digits": step}).order(
                 f"FedGradMP is more accurate than {METHODS[rival]} on the {panel} digits after all rounds "
                 f"{words}(Section V-B, Figure 6).",
-                measures.more_accurate(level(on_digits("fedgradmp", tau)), level(on_digits(rival, variant))),
+                measures.more_accurate(mine, level(accuracy(*theirs))),
                 note=SPARSITY,
             )
 
@@ -260,7 +301,8 @@ def _baselines() -> Iterator[Claim]:
         yield claim(f"fig8-baselines.{method}.stalls").shape(
             f"{METHODS[method]} ends highly suboptimal at learning rates up to 0.002, or diverges: the "
             f"relative error stays above one half ({READINGS['text']}; Section V-C).",
-            (small >= 0.5).note(measures.ended, small),
+            # A run that has diverged is as far from the optimum as any.
+            (~(small < 0.5)).note(measures.ended, small),
         )
 
 
@@ -294,8 +336,8 @@ def _residual_falls() -> Iterator[Claim]:
     "The residual grows slightly with the cohort, otherwise than Theorem 8's bound.",
 )
 def _residual_grows() -> Iterator[Claim]:
-    for experiment, options in FIGURE11.items():
-        ten, thirty = (log_end(experiment, cohort=size, noise=4e-6) for size in (10, 30))
+    for (experiment, K), options in FIGURE11.items():
+        ten, thirty = (log_end(experiment, cohort=size, noise=4e-6, local_steps=K) for size in (10, 30))
         yield DECADES("fig11.residual", options=options).order(
             "The noisy residual slightly increases with the cohort: it is larger with 30 clients than with "
             "10 (Section V-E).",
@@ -306,8 +348,11 @@ def _residual_grows() -> Iterator[Claim]:
 
 @CLAIM.sentence("fig11.precision", "Figure 11, caption", "Without noise residuals fall to machine precision.")
 def _precision() -> Iterator[Claim]:
-    for experiment, options in FIGURE11.items():
-        errors = joined(*(last(error(experiment, cohort=size, noise=0.0)) for size in (10, 15, 20, 25, 30)))
+    for (experiment, K), options in FIGURE11.items():
+        ends = (
+            last(error(experiment, cohort=size, noise=0.0, local_steps=K)) for size in (10, 15, 20, 25, 30)
+        )
+        errors = joined(*ends)
         yield CLAIM("fig11.precision", options=options).shape(
             "The noiseless residuals decay to machine precision with every cohort (Figure 11).",
             (errors <= MACHINE).note("largest error {0.max:.2g}", errors),

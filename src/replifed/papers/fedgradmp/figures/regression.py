@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from replifed.figures.grid import By, Grid, Reference, X
-from replifed.figures.lines import BLUE, ORANGE, Line, sequence_lines
-from replifed.papers.fedgradmp.paper import EXACT_ROUNDS, EXPERIMENTS, LINES, METHODS, READINGS
+from replifed.figures.lines import BLACK, BLUE, ORANGE, Line, sequence_lines
+from replifed.papers.fedgradmp.paper import EXACT_ROUNDS, EXPERIMENTS, LINES, METHODS, ORACLE, READINGS
 from replifed.papers.inputs import Inputs
 
 _BANDS = (
@@ -23,7 +24,7 @@ _WORK = (
 )
 _STEPS = (
     "each at its best step, be it beyond the printed grid, and where that is another one, at its best "
-    "printed step as well"
+    "printed step as well; and the error of least squares of all samples on the true support, the oracle"
 )
 
 ERROR = "relative error |xₜ − x#| / |x#|"
@@ -37,14 +38,19 @@ def with_series(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
 
 
 def _of_both_steps(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    """Return a history with a series for the best printed step, too, where it differs from the best step."""
+    """Return a history with a series for the best printed step, too, where it differs from the best step.
+
+    FedIterHT, which runs longest, brings the oracle's line, a series of its own.
+    """
     history = with_series(history, inputs)
     if "reading" not in history:
         return history
     printed = history["reading"] == "printed"
+    oracle = history[~printed & (history["method"] == "fediterht")]
     best = history[~printed].groupby("variant")["step"].first()
     history = history.assign(series=history["series"].where(~printed, history["series"] + "/printed"))
-    return history[~printed | (history["step"] != history["variant"].map(best))]
+    shown = history[~printed | (history["step"] != history["variant"].map(best))]
+    return pd.concat([shown, oracle.assign(series="oracle", error=oracle["limit"])])
 
 
 def noise_name(variance: float) -> str:
@@ -78,14 +84,23 @@ figure = partial(
     legend_columns=5,
 )
 # Figures 3 to 5: rounds on the left, counted work on the right.
-comparison = partial(figure, prepare=_of_both_steps, columns=[X("round", "work")], legend_columns=3)
+comparison = partial(
+    figure,
+    prepare=_of_both_steps,
+    lines=LINES | {"oracle": ORACLE},
+    columns=[X("round", "work")],
+    legend_columns=3,
+)
 
 
-def swept(name: str, column: str, label: str, **more: Any) -> Grid:
-    """Return a figure with a curve for each value of a column; noiseless on the left, noisy on the right."""
+def swept(name: str, column: str, label: str, by: Sequence[str] = (), **more: Any) -> Grid:
+    """Return a figure with a curve for each value of a column; noiseless on the left, noisy on the right.
+
+    Columns `by` tell curves apart as well.
+    """
     return figure(
         name,
-        by=("experiment", "noise", column),
+        by=("experiment", "noise", *by, column),
         columns=[By("noise", noise_name)],
         series=column,
         lines=partial(in_order, column, label),
@@ -104,9 +119,42 @@ def _by_rates(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(panel=panel)[panel != ""].reset_index(drop=True)
 
 
+def _down_to_a_hundredth(panel: pd.DataFrame) -> tuple[float, float] | None:
+    """Limits that show a curve near one as the stall that it is."""
+    return (0.01, max(2.0, 1.2 * panel["mean"].max())) if (panel["panel"] == "small").all() else None
+
+
 def _ranged_by_all(frame: pd.DataFrame) -> pd.DataFrame:
     # The left panel shows how errors grow: there runs that diverge set the range as well.
     return frame.assign(diverged=frame["diverged"].where(frame["panel"] != "large", 0))
+
+
+# Remark 4's experiments.
+_COUNTS = {
+    "bias": Line("10 clients", BLUE, "-", "o"),
+    "bias_many": Line("40 clients", ORANGE, "-", "s"),
+    "bias_most": Line("160 clients", BLACK, "-", "^"),
+}
+
+
+def _oracle_of(line: Line) -> Line:
+    return line._replace(label=f"{line.label}, oracle", dashes=":", marker="", width=1.0)
+
+
+def _beside_the_oracle(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
+    history = with_series(history, inputs)
+    name, oracle = history["experiment"], history.assign(error=history["limit"])
+    return pd.concat([history.assign(series=name), oracle.assign(series=name + " oracle")])
+
+
+def _with_roots(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
+    # Averages take what is below 1e-17 for rounding; of a square that is the square of it.
+    return with_series(history, inputs).assign(objective=np.sqrt(history["objective"]))
+
+
+def _squared_again(frame: pd.DataFrame) -> pd.DataFrame:
+    averages = frame[["mean", "low", "high"]]
+    return frame.assign(**averages.where(frame["panel"] != "objective", averages**2))
 
 
 REGRESSION = (
@@ -144,6 +192,8 @@ REGRESSION = (
         values=("error", "objective"),
         finish=_by_rates,
         shown=_ranged_by_all,
+        log_y={"large": True, "small": True, "loss": True},
+        limits=_down_to_a_hundredth,
         pages=[By("variant", READINGS)],
         columns=[By("panel", _RATES)],
         series="step",
@@ -171,10 +221,11 @@ REGRESSION = (
         "bias",
         title="Remark 4: the bias and the number of clients (not in the paper)",
         caption="Relative error of FedGradMP with all samples of clients whose data have one law. What is "
-        f"left is noise, of which four times as many clients should leave half. {_BANDS}",
-        by=("experiment",),
-        series="experiment",
-        lines={"bias": Line("10 clients", BLUE, "-", "o"), "bias_many": Line("40 clients", ORANGE, "-", "s")},
+        "left is noise, of which four times as many clients should leave half, as they do of the error of "
+        f"least squares of all samples on the true support, the oracle. {_BANDS}",
+        prepare=_beside_the_oracle,
+        by=("series",),
+        lines=_COUNTS | {f"{name} oracle": _oracle_of(line) for name, line in _COUNTS.items()},
         width=4.4,
     ),
     figure(
@@ -184,6 +235,8 @@ REGRESSION = (
         f"rounds to machine precision that the paper prints. {_BANDS}",
         metric="panel",
         values=("error", "objective"),
+        prepare=_with_roots,
+        finish=_squared_again,
         columns=["panel"],
         y={"error": ERROR, "objective": "loss"},
         references=[
@@ -211,7 +264,10 @@ REGRESSION = (
         title="Figure 11: cohort size",
         caption="Relative error of FedGradMP for each number of clients that take part in a round; "
         "noiseless on the left, noisy on the right; at the dimension of all other figures and at the "
-        f"printed one. {_BANDS}",
-        rows=[By("experiment", EXPERIMENTS)],
+        "printed one, with one local iteration and with three. Below 1e-14 is rounding: that 20 clients "
+        "rise there is their weight, 1/20, which is no binary number, so that each mean of their equal "
+        f"models is longer by some units in the last place. {_BANDS}",
+        by=("local_steps",),
+        rows=[By("experiment", EXPERIMENTS), By("local_steps", "K = {}".format)],
     ),
 )
