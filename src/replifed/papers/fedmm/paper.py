@@ -27,8 +27,8 @@ EXPERIMENTS = {
     "em_mixture": "Gaussian mixture",
 }
 
-# Runs of the naive method at the end of a shorter range of steps, by the experiment whose data they share. On
-# homogeneous data its best step is there anyhow.
+# Runs of the naive method at its best step of a shorter range, by the experiment whose data they share. On
+# homogeneous data this is its best step of all.
 SHORTER = {
     "synthetic_heterogeneous": "shorter_heterogeneous",
     "movielens_random": "shorter_movielens",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.claim import Claim
@@ -14,9 +14,7 @@ from replifed.claims.statements import Statements, slug
 from replifed.papers.fedmm import measures
 from replifed.papers.fedmm.experiments import tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS, SHORTER
-
-if TYPE_CHECKING:
-    from replifed.papers.fedmm import settings as of
+from replifed.papers.fedmm.steps import best_asked
 
 HOMOGENEOUS, HETEROGENEOUS, MOVIELENS = "synthetic_homogeneous", "synthetic_heterogeneous", "movielens"
 FEDMM, NAIVE = BOTH = ("fedmm", "parameter_aggregation")
@@ -49,8 +47,8 @@ AXES = Axes(
         Option(
             SHORT,
             "fitted",
-            "the range with which the sizes were chosen; the naive method's best step is then its end, 0.3",
-            against="on unlike data smaller steps are better for the naive method",
+            "each at its best of 0.3, 1 and 3, the range with which the sizes were chosen",
+            against="on unlike data the naive method's is the end, 0.3, and smaller steps are better",
         ),
     ),
     Axis(
@@ -95,7 +93,7 @@ AXES = Axes(
     ),
     explained={
         "sizes": "earlier study",
-        "step": "own",
+        "step": SHORT,
         "users": "random users",
         "alpha": "0.5",
         "cohort": "half",
@@ -165,32 +163,23 @@ def readings(data: str, *steps: str) -> Iterator[tuple[str, str, Statements]]:
     """Experiment, step and claims of Figure 1's readings on a data set."""
     for experiment, users in RUNS[data].items():
         for step in steps:
-            if step != SHORT or experiment in SHORTER:
+            if step != SHORT or users.get("users") != "fullest users":  # there not run
                 options = {**SIZES, "step": step, **users}
                 yield experiment, step, CLAIM.given(options=options, artefact=ARTEFACTS[step], unit="e-folds")
 
 
-def _at_the_end(method: str, step: str) -> bool:
-    """True where a method runs at the end of the shorter range, in which FedMM keeps its own step."""
-    return step == SHORT and method == NAIVE
-
-
 def beta(experiment: str, method: str, step: str) -> Quantity:
-    """The first step at which a method is read: its own, FedMM's, or the end of the shorter range."""
-    if _at_the_end(method, step):
-        return quantity(_only_beta)(settings(SHORTER[experiment]))
-    return quantity(tuned_betas)(tuned(experiment, method))["common" if step == "common" else "own"]
-
-
-def _only_beta(experiment: of.Codes) -> float:
-    assert experiment.betas is not None
-    (one,) = experiment.betas
-    return one
+    """The first step at which a method is read: its own, FedMM's, or its best of the shorter range."""
+    found = tuned(experiment, method)
+    if step == SHORT:
+        return quantity(best_asked)(found, settings(experiment))
+    return quantity(tuned_betas)(found)[step]
 
 
 def curve(experiment: str, method: str, step: str, value: str = "objective") -> Quantity:
     """Curves at that step."""
-    runs = SHORTER[experiment] if _at_the_end(method, step) else experiment
+    apart = step == SHORT and method == NAIVE
+    runs = SHORTER.get(experiment, experiment) if apart else experiment
     return measures.columns(run(runs, method), value, beta=beta(experiment, method, step))
 
 
