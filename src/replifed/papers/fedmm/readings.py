@@ -108,8 +108,9 @@ AXES = Axes(
             for what in ("better", "monotone")
         ),
         f"fig1.{HETEROGENEOUS}.diverges",
+        "remark1.parameter_aggregation",
         "fig2.homogeneous.cancel",
-        *(f"fig2.{data}.lower" for data in ("heterogeneous", "movielens")),
+        *(f"fig2.{data}.{what}" for data in ("heterogeneous", "movielens") for what in ("lower", "rate")),
         *(f"fig3.d{dim}.better" for dim in (2, 4, 8)),
     ],
 )
