@@ -17,9 +17,9 @@ from replifed.figures.lines import BLUE, ORANGE, Line, sequence_lines
 from replifed.figures.methods import SHORT, method_line
 from replifed.figures.style import canvas, styled
 from replifed.papers.fedmm.experiments import tuned_betas
-from replifed.papers.fedmm.paper import EXPERIMENTS, FIRST_ROUNDS, METHODS, METRICS, SHORTER
+from replifed.papers.fedmm.paper import EXPERIMENTS, FIRST_ROUNDS, METHODS, METRICS
 from replifed.papers.fedmm.problems import TOYS
-from replifed.papers.fedmm.steps import best_asked
+from replifed.papers.fedmm.steps import SHORTER, best_asked
 from replifed.papers.inputs import Inputs
 
 _MARKS = (

@@ -27,13 +27,6 @@ EXPERIMENTS = {
     "em_mixture": "Gaussian mixture",
 }
 
-# Runs of the naive method at its best step of a shorter range, by the experiment whose data they share. On
-# homogeneous data this is its best step of all.
-SHORTER = {
-    "synthetic_heterogeneous": "shorter_heterogeneous",
-    "movielens_random": "shorter_movielens",
-}
-
 METHODS = {
     name: method_line(name) for name in ("fedmm", "parameter_aggregation", "fedmm_ot", "fedadam", "sa_ssmm")
 }

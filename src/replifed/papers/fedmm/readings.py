@@ -13,8 +13,8 @@ from replifed.claims.quantities import Quantity, formula, quantity, run, setting
 from replifed.claims.statements import Statements, slug
 from replifed.papers.fedmm import measures
 from replifed.papers.fedmm.experiments import tuned_betas
-from replifed.papers.fedmm.paper import EXPERIMENTS, SHORTER
-from replifed.papers.fedmm.steps import best_asked
+from replifed.papers.fedmm.paper import EXPERIMENTS
+from replifed.papers.fedmm.steps import SHORTER, best_asked
 
 HOMOGENEOUS, HETEROGENEOUS, MOVIELENS = "synthetic_homogeneous", "synthetic_heterogeneous", "movielens"
 FEDMM, NAIVE = BOTH = ("fedmm", "parameter_aggregation")
@@ -108,8 +108,9 @@ AXES = Axes(
             for what in ("better", "monotone")
         ),
         f"fig1.{HETEROGENEOUS}.diverges",
+        "remark1.parameter_aggregation",
         "fig2.homogeneous.cancel",
-        *(f"fig2.{data}.lower" for data in ("heterogeneous", "movielens")),
+        *(f"fig2.{data}.{what}" for data in ("heterogeneous", "movielens") for what in ("lower", "rate")),
         *(f"fig3.d{dim}.better" for dim in (2, 4, 8)),
     ],
 )

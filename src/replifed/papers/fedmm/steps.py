@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from replifed.papers.fedmm import settings as of
 
+# Runs of the naive method at its best step of the shorter range, by the experiment whose data they share. On
+# homogeneous data this is its best step of all.
+SHORTER = {
+    "synthetic_heterogeneous": "shorter_heterogeneous",
+    "movielens_random": "shorter_movielens",
+}
+
 
 def best_asked(found: Mapping[str, Any], experiment: of.Codes) -> float:
     """The best step of a search's record among those from which the search started."""
