@@ -408,8 +408,9 @@ FITTED = {"comparison", "participation", "noise", "penalty", "epochs"}
 FITTED |= {f"{name}_classification" for name in FITTED}
 
 
-def test_the_mean_of_the_losses_fits_where_features_have_variance_20():
-    assert errata.mean(("mean", 20**0.5)) == errata.mean(("sum", 1.0))
+def test_the_mean_of_the_losses_fits_where_all_columns_are_scaled():
+    assert errata.mean(("mean", 20**0.5, 20**0.5)) == errata.mean(("sum", 1.0, 1.0))
+    assert not errata.mean(("mean", 20**0.5, 1.0)).passes
 
 
 def test_every_erratum_is_shown():

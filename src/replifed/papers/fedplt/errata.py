@@ -31,11 +31,13 @@ _STEPS, _RHO = 10, 0.3
 ERRATA = Errata("fedplt")
 
 
-def _rates(solver: Any, rho: NDArray, loss: str = "sum", scale: float = 1.0) -> NDArray:
-    """Rates (S, G) of Fed-PLT with penalties (G,), on features times `scale`."""
+def _rates(
+    solver: Any, rho: NDArray, loss: str = "sum", features: float = 1.0, intercept: float = 1.0
+) -> NDArray:
+    """Rates (S, G) of Fed-PLT with penalties (G,), on features and an intercept's column times factors."""
     trial = Trial(_SETTINGS.with_(loss=loss))
-    if scale != 1.0:
-        X, y = scale * trial.problem.X, trial.problem.y
+    if (features, intercept) != (1.0, 1.0):
+        X, y = trial.problem.X * np.r_[intercept, np.full(_SETTINGS.features, features)], trial.problem.y
         trial.problem = DenseLinearModel(X, y, Logistic(), l2=trial.problem.l2, summed=loss == "sum")
         trial.solution = minimiser(trial.problem, len(trial.replicates))
     S = len(trial.replicates)
@@ -64,13 +66,14 @@ def modulus(value: float) -> Outcome:
     printed="f_i averages the logistic losses of its 20 points, whose features' scale is not stated",
     corrected="f_i sums them; or the features and the intercept's column are sqrt(20) times larger, with "
     "which the mean is the same problem; it is not if the features alone are",
-    forms=(("mean", 1.0), ("sum", 1.0)),
+    forms=(("mean", 1.0, 1.0), ("sum", 1.0, 1.0)),
     conjecture=True,
 )
-def mean(form: tuple[str, float]) -> Outcome:
+def mean(form: tuple[str, float, float]) -> Outcome:
     """The best rate over rho at N_e = 10 must be the published one, and its rho about 0.3.
 
-    What is averaged and the scale of all columns cannot be told apart: the form ("mean", sqrt(20)) passes.
+    A form is the loss, and the factors of the features and of the intercept's column. With sqrt(20) for both
+    the mean passes as well.
     """
     grid = np.geomspace(0.1, 3.0, 12)
     means = _rates(Gradient(steps=_STEPS), grid, *form).mean(axis=0)
