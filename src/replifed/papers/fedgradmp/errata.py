@@ -405,7 +405,7 @@ def _noise_of_cohorts(stated: Callable[[NDArray, int], float]) -> Outcome:
 @ERRATA.add(
     "theorem5_residual",
     place="Theorem 5, from (17) on; Theorems 7 and 8 alike",
-    printed="nu sum_i p_i (1 - mu(i)^K)/(1 - mu(i)), with nu the mean of the clients' sigma_i^2 terms",
+    printed="nu sum_i p_i (1 - mu(i)^K)/(1 - mu(i)), with nu the mean of the clients' terms",
     corrected="sum_i p_i nu(i) (1 - mu(i)^K)/(1 - mu(i)): (17) has one nu for all clients, and cannot be "
     "applied to their sum weighted by mu(i); where noisy clients are the slow ones the residual is larger",
     forms=(lambda p, nu, g: (p @ nu) * (p @ g), lambda p, nu, g: p @ (nu * g)),

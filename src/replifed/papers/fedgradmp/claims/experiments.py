@@ -41,6 +41,8 @@ _GRID = (
     "it depends on the grid of steps, whose neighbours differ by a factor of two: from Figure 3 to Figure 4 "
     "the best step halves, and with it the descent of a method that is far from rest"
 )
+# Errors at most so many times the oracle's, which knows of non-zeros that are lost in noise.
+_AT_THE_ORACLE = 2.0
 _DENSE = "dense models diverge at shorter steps than sparse ones; where they do not, they hardly descend"
 
 
@@ -136,14 +138,16 @@ def _residual() -> Iterator[Claim]:
     yield from smaller_residual("fig3")
     # The text says it of Figure 3 alone.
     yield from smaller_residual("fig4", informs=True)
-    # Means hide that it comes to the oracle on most data, and is stuck far above on others.
+    # Means hide that it comes close to the oracle on some data, and is stuck far above on others.
     for figure, (name, (options, words)) in product(("fig3", "fig4"), STEPS.items()):
         curve = FIGURES[figure][0], "fediterht", ""
         off = _off_the_oracle(*curve, reading=name)
         yield CLAIM(f"{figure}.fediterht.oracle", options=options, informs=True).shape(
-            f"{EXPERIMENTS[curve[0]]}: on most data FedIterHT {words}ends within a tenth of the oracle, "
-            "least squares of all samples on the true support.",
-            (off <= 1.1).note("{0.min:.3g} to {0.max:.3g} times the oracle, median {0.median:.3g}", off),
+            f"{EXPERIMENTS[curve[0]]}: on most data FedIterHT {words}ends with at most twice the error of "
+            "the oracle, least squares of all samples on the true support.",
+            (off <= _AT_THE_ORACLE).note(
+                "{0.min:.3g} to {0.max:.3g} times the oracle, median {0.median:.3g}", off
+            ),
             share=0.5,
             because="most data",
         )
@@ -162,11 +166,13 @@ def _optimal() -> Iterator[Claim]:
     yield CLAIM("fig3.optimal", artefact="fig3", options=OURS).shape(
         "FedGradMP's residual is the optimal statistical bias: on most data its error is at most twice that "
         "of least squares of all samples on the true support (Section V-B).",
-        (off <= 2.0).note("{0.min:.3g} to {0.max:.3g} times that error, median {0.median:.3g}", off),
+        (off <= _AT_THE_ORACLE).note(
+            "{0.min:.3g} to {0.max:.3g} times that error, median {0.median:.3g}", off
+        ),
         share=0.5,
         because="most data",
-        note="the remark has an order, for full batches; twice was set when FedIterHT was known to come to "
-        "this error on most data",
+        note="the remark has an order, for full batches; twice was set when FedIterHT was known to come as "
+        "close on some data",
     )
 
 

@@ -89,6 +89,7 @@ comparison = partial(
     prepare=_of_both_steps,
     lines=LINES | {"oracle": ORACLE},
     columns=[X("round", "work")],
+    log_x=True,  # some go on a hundred times as long as others need
     legend_columns=3,
 )
 
