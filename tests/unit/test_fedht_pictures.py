@@ -13,6 +13,7 @@ from replifed.engine.simulate import objective, simulate
 from replifed.papers.fedht import classes, experiments
 from replifed.papers.fedht.classes import share_unseen, threshold_by_class
 from replifed.papers.fedht.figures import FIGURES
+from replifed.papers.fedht.supports import apart, support_words, supports
 from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build
 from replifed.randomness import Streams
@@ -182,6 +183,20 @@ def test_the_picture_of_unseen_classes_says_what_it_shows():
     assert left.get_ylabel() == "share, mean over clients" and right.get_ylabel() == "objective"
     assert len(left.lines) == 3 and len(right.lines) == 2
     assert right.get_xlabel() == "communication rounds"
+
+
+def test_supports_are_kept_as_numbers_and_compared():
+    rng = np.random.default_rng(1)
+    models = np.where(rng.random((6, 2 * 48 + 5)) < 0.4, rng.standard_normal((6, 101)), 0.0)
+    words = {name: of(None, {"server": models}) for name, of in support_words(101).items()}
+    lines = pd.DataFrame(words | {f"{name}.of_start": values[::-1] for name, values in words.items()})
+    found, twins = supports(lines), supports(lines, "of_start")
+    np.testing.assert_array_equal(found[:, :101], models != 0)
+    assert not found[:, 101:].any()
+    np.testing.assert_array_equal(twins, found[::-1])
+    one, other = np.array([[1, 1, 0, 0], [1, 1, 0, 0]], bool), np.array([[1, 0, 1, 0], [0, 0, 1, 1]], bool)
+    assert apart(one, other).tolist() == [0.5, 1.0]
+    assert apart(one, one).tolist() == [0.0, 0.0]
 
 
 def test_the_variant_with_the_papers_threshold_is_fediterht(monkeypatch):
