@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 # Coordinates in a word: whole numbers of so many bits are exact in double precision.
 _BITS = 48
-_NAME = "support."
+NAME = "support."
 
 
 def support_words(dim: int) -> dict[str, Metric]:
     """Metrics of the server's model that together hold its support, a bit a coordinate."""
-    return {f"{_NAME}{first:05d}": partial(_word, first=first) for first in range(0, dim, _BITS)}
+    return {f"{NAME}{first:05d}": partial(_word, first=first) for first in range(0, dim, _BITS)}
 
 
 def _word(_: Any, seen: dict[str, NDArray], first: int) -> NDArray:
@@ -31,7 +31,7 @@ def _word(_: Any, seen: dict[str, NDArray], first: int) -> NDArray:
 def supports(lines: pd.DataFrame, twin: str = "") -> NDArray:
     """Supports of lines of a history, or those of a twin, as a mask (lines, coordinates)."""
     end = f".{twin}" if twin else ""
-    names = sorted(name for name in lines if name.startswith(_NAME) and name.count(".") == 1)
+    names = sorted(name for name in lines if name.startswith(NAME) and name.count(".") == 1)
     words = lines[[name + end for name in names]].to_numpy(np.float64)
     bits = words[..., None].astype(np.int64) >> np.arange(_BITS) & 1
     return bits.astype(bool).reshape(len(lines), -1)
