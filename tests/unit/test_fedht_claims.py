@@ -350,3 +350,21 @@ def test_a_shape_that_twins_show_too_does_not_hang_on_rounding(rate, told):
     found = verdicts_of(Twinned(kind="original"), "fig1.simulation1.fedht.monotone.own")
     assert found["verdict"].tolist() == [told]
     assert found["note"].str.contains("rounding").all()
+
+
+def test_runs_with_twins_are_taken_and_other_curves_of_their_repetition_are_not():
+    """Planted: at a short step one repetition has twins, which must not cost the others theirs elsewhere."""
+    own = pd.DataFrame({"reading": "own", "replicate": [1, 2], "objective": [1.0, 2.0]})
+    own["objective.of_start"], own["objective.of_step"], own["chaotic"] = [1.1, 2.1], [1.2, np.inf], True
+    short = own.assign(reading="common")
+    short.loc[1, ["objective.of_start", "objective.of_step"]] = np.nan
+
+    class Stored(Kept):
+        def __init__(self, *_):
+            super().__init__({}, {}, "fedht")
+            self.run = lambda *_: pd.concat([own, short], ignore_index=True)
+
+    kept, started, _ = (inputs.run() for inputs in Stored().of_twinned())
+    assert kept["reading"].tolist() == ["own", "own", "common"]
+    assert kept["replicate"].tolist() == [1, 2, 1]
+    assert started["objective"].tolist() == [1.1, 2.1, 1.1]
