@@ -129,7 +129,11 @@ def test_partitions_table(inputs):
 
 
 def test_partitions_are_drawn_from_the_table_alone(inputs):
-    pages = FIGURES["partitions"].pages_of(through_csv(FIGURES["partitions"].table(inputs)))
+    frame = FIGURES["partitions"].table(inputs)
+    frame["kind"] = frame["kind"].mask(frame["experiment"] == "e2006", "surrogate")
+    pages = FIGURES["partitions"].pages_of(through_csv(frame))
+    marked = [[text.get_text() for text in axes.texts] for page in pages for axes in page.axes]
+    assert ["surrogate data" in one for one in marked] == [True] * 4 + [False] * 8
     assert [len(page.axes) for page in pages] == [4, 4, 4]
     for axes in (axes for page in pages for axes in page.axes):
         assert axes.get_xlabel() and axes.get_title(loc="left") and texts(axes.get_legend())

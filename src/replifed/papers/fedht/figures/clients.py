@@ -120,10 +120,11 @@ def _clients(inputs: Inputs) -> pd.DataFrame:
     """
     frames = []
     for experiment in inputs.experiments():
-        kind, _ = inputs.data_kind(experiment)
-        descriptions = _description(inputs.partition(experiment), inputs.data(experiment).y)
+        data = inputs.data(experiment)
+        descriptions = _description(inputs.partition(experiment), data.y)
         for panel, replicate, (client, rank, part, value) in descriptions:
-            head = {"experiment": experiment, "panel": panel, "replicate": replicate, "kind": kind}
+            head = {"experiment": experiment, "panel": panel, "replicate": replicate}
+            head["kind"] = data.meta["kind"]
             columns = {"client": client, "rank": rank, "part": part, "value": value}
             frames.append(pd.DataFrame({**head, **columns}))
     return pd.concat(frames, ignore_index=True)
