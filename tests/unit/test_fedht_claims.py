@@ -11,6 +11,7 @@ import pytest
 from replifed.claims.claim import Claim
 from replifed.claims.curves import Curves
 from replifed.claims.verdicts import judge, measure
+from replifed.papers.fedht import measures
 from replifed.papers.fedht.claims import CLAIMS
 from replifed.papers.fedht.measures import fewer, rounds_fall_with_k
 from replifed.papers.inputs import Inputs as Kept
@@ -185,7 +186,7 @@ class KnownRuns(Inputs):
             {"0.1,0.1": 1.0, "0.5,0.5": 0.8, "1.0,1.0": 0.6} if experiment.startswith("sim") else {"": 1.0}
         )
         frames = []
-        for reading in ("own", "common", "equal", "printed"):
+        for reading in ("own", "common", "equal", "printed", "theory"):
             for name, slowdown in levels.items():
                 for K in K_values if name == "0.1,0.1" else K_values[-1:]:
                     # FedIterHT gains more from K than FedHT.
@@ -195,7 +196,11 @@ class KnownRuns(Inputs):
             if "0.1,0.1" in levels:
                 settings = {"level": "0.1,0.1", "reading": reading, "K": K_values[-1], "seeds": (1,)}
                 frames.append(curve_frame(method, rate, **settings, batch="full"))
-        return pd.concat(frames, ignore_index=True)
+        found = pd.concat(frames, ignore_index=True)
+        # Each method has a support of its own.
+        word = float(2 ** list(RATES).index(method))
+        names = [f"support.00000{end}" for end in ("", ".of_start", ".of_step")]
+        return found.assign(**dict.fromkeys(names, word)) if experiment == "mnist" else found
 
 
 def verdicts_of(inputs, part):
@@ -264,6 +269,40 @@ def test_figure_6_on_known_curves():
     assert set(found) == {"fails"}
 
 
+def test_solutions_are_apart_if_supports_differ_by_more_than_rounding_moves_them():
+    def ends(*bits, moved=0):
+        """Supports of three seeds, of a run and of two twins."""
+        last = np.zeros((3, 10), bool)
+        last[:, list(bits)] = True
+        return measures.Ends(np.arange(3), last, np.full(3, moved / 10), np.zeros(3), False)
+
+    near, same, far = ends(0, 1, 2, 3), ends(0, 1, 2, 4), ends(5, 6, 7, 8)
+    names = ("fediterht", "fedht", "distributed_iht")
+    found = measures.end_apart(names, near, far, same)
+    assert found.values.tolist() == [0.25] * 3
+    assert "FedIterHT and Distributed-IHT are nearest" in found.note
+    moved = measures.end_apart(names, near, far, ends(0, 1, 2, 4, moved=4))
+    np.testing.assert_allclose(moved.values, -0.15)
+
+
+def test_last_supports_are_those_of_the_end_and_of_seeds_with_twins():
+    lines = pd.DataFrame(
+        {
+            "replicate": [2, 2, 2, 1, 1, 1, 3, 3, 3],
+            "round": [0, 8, 10] * 3,
+            "support.00000": [0, 0b0011, 0b0011, 0, 0b0110, 0b0101, 0, np.inf, np.inf],
+            "support.00000.of_start": [0, 0, 0b0011, 0, 0, 0b1010, 0, np.inf, np.inf],
+            "support.00000.of_step": [0, 0, 0b0011, 0, 0, 0b0101, 0, np.inf, np.inf],
+            "chaotic": False,
+        }
+    )
+    found = measures.last_supports(lines)
+    assert found.seeds.tolist() == [1, 2]
+    assert found.last[:, :4].tolist() == [[True, False, True, False], [True, True, False, False]]
+    assert found.from_twins.tolist() == [1.0, 0.0]
+    assert found.late_change.tolist() == [0.5, 0.0]
+
+
 @pytest.mark.parametrize(
     "part, method",
     [("fig1.", "fedht"), ("fig2.", "fediterht"), ("fig3.", "fediterht"), ("fig6.", "fediterht")],
@@ -311,3 +350,21 @@ def test_a_shape_that_twins_show_too_does_not_hang_on_rounding(rate, told):
     found = verdicts_of(Twinned(kind="original"), "fig1.simulation1.fedht.monotone.own")
     assert found["verdict"].tolist() == [told]
     assert found["note"].str.contains("rounding").all()
+
+
+def test_runs_with_twins_are_taken_and_other_curves_of_their_repetition_are_not():
+    """Planted: at a short step one repetition has twins, which must not cost the others theirs elsewhere."""
+    own = pd.DataFrame({"reading": "own", "replicate": [1, 2], "objective": [1.0, 2.0]})
+    own["objective.of_start"], own["objective.of_step"], own["chaotic"] = [1.1, 2.1], [1.2, np.inf], True
+    short = own.assign(reading="common")
+    short.loc[1, ["objective.of_start", "objective.of_step"]] = np.nan
+
+    class Stored(Kept):
+        def __init__(self, *_):
+            super().__init__({}, {}, "fedht")
+            self.run = lambda *_: pd.concat([own, short], ignore_index=True)
+
+    kept, started, _ = (inputs.run() for inputs in Stored().of_twinned())
+    assert kept["reading"].tolist() == ["own", "own", "common"]
+    assert kept["replicate"].tolist() == [1, 2, 1]
+    assert started["objective"].tolist() == [1.1, 2.1, 1.1]

@@ -13,6 +13,7 @@ from replifed.engine.simulate import objective, simulate
 from replifed.papers.fedht import classes, experiments
 from replifed.papers.fedht.classes import share_unseen, threshold_by_class
 from replifed.papers.fedht.figures import FIGURES
+from replifed.papers.fedht.supports import apart, support_words, supports
 from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build
 from replifed.randomness import Streams
@@ -128,7 +129,11 @@ def test_partitions_table(inputs):
 
 
 def test_partitions_are_drawn_from_the_table_alone(inputs):
-    pages = FIGURES["partitions"].pages_of(through_csv(FIGURES["partitions"].table(inputs)))
+    frame = FIGURES["partitions"].table(inputs)
+    frame["kind"] = frame["kind"].mask(frame["experiment"] == "e2006", "surrogate")
+    pages = FIGURES["partitions"].pages_of(through_csv(frame))
+    marked = [[text.get_text() for text in axes.texts] for page in pages for axes in page.axes]
+    assert ["surrogate data" in one for one in marked] == [True] * 4 + [False] * 8
     assert [len(page.axes) for page in pages] == [4, 4, 4]
     for axes in (axes for page in pages for axes in page.axes):
         assert axes.get_xlabel() and axes.get_title(loc="left") and texts(axes.get_legend())
@@ -182,6 +187,20 @@ def test_the_picture_of_unseen_classes_says_what_it_shows():
     assert left.get_ylabel() == "share, mean over clients" and right.get_ylabel() == "objective"
     assert len(left.lines) == 3 and len(right.lines) == 2
     assert right.get_xlabel() == "communication rounds"
+
+
+def test_supports_are_kept_as_numbers_and_compared():
+    rng = np.random.default_rng(1)
+    models = np.where(rng.random((6, 2 * 48 + 5)) < 0.4, rng.standard_normal((6, 101)), 0.0)
+    words = {name: of(None, {"server": models}) for name, of in support_words(101).items()}
+    lines = pd.DataFrame(words | {f"{name}.of_start": values[::-1] for name, values in words.items()})
+    found, twins = supports(lines), supports(lines, "of_start")
+    np.testing.assert_array_equal(found[:, :101], models != 0)
+    assert not found[:, 101:].any()
+    np.testing.assert_array_equal(twins, found[::-1])
+    one, other = np.array([[1, 1, 0, 0], [1, 1, 0, 0]], bool), np.array([[1, 0, 1, 0], [0, 0, 1, 1]], bool)
+    assert apart(one, other).tolist() == [0.5, 1.0]
+    assert apart(one, one).tolist() == [0.0, 0.0]
 
 
 def test_the_variant_with_the_papers_threshold_is_fediterht(monkeypatch):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from replifed.claims.claim import Measured
+from replifed.claims.claim import Measured, NotMeasurableError
 from replifed.claims.verdicts import judge
 from replifed.papers.fedht import theory
 from replifed.papers.fedht.claims import CLAIMS
@@ -91,11 +91,13 @@ def left(errors):
 
 
 def test_what_is_left_is_compared_by_spread_by_k_and_by_method():
-    mild, strong = left({"0.1": {3: 0.01, 10: 0.0105}, "1": {3: 0.01, 10: 0.1}})
+    mild, strong = left({"0.1": {3: 0.01, 4: 0.0105}, "1": {3: 0.01, 4: 0.1}})
     np.testing.assert_allclose(larger(strong, mild).values, np.log10(0.1 / 0.0105))
     np.testing.assert_allclose(larger_with_k(strong).values, 1.0)
     assert hardly_varies(mild, 0.1).values.all() and not hardly_varies(strong, 0.1).values.any()
-    assert not hardly_varies(left({"1": {3: 0.1, 10: 0.01}})[0], 0.1).values.any()
+    assert not hardly_varies(left({"1": {3: 0.1, 4: 0.01, 10: 0.01}})[0], 0.1).values.any()
+    with pytest.raises(NotMeasurableError, match="one apart"):
+        hardly_varies(left({"1": {3: 0.1, 10: 0.1}})[0], 0.1)
 
 
 def test_one_example_shows_that_something_exists_and_none_leaves_it_open():

@@ -47,7 +47,7 @@ class Inputs:
         return [self._changed(partial(_of_twin, twin=twin)) for twin in TWINS]
 
     def of_twinned(self) -> list[Inputs]:
-        """Inputs of the repetitions alone whose twins were kept: their runs, and either twin's."""
+        """Inputs of the runs alone whose twins were kept: they, and either twin's."""
         kept = self._changed(_twinned)
         return [kept, *kept.of_twins()]
 
@@ -156,10 +156,9 @@ def _of_twin(history: pd.DataFrame, twin: str) -> pd.DataFrame:
 
 
 def _twinned(history: pd.DataFrame) -> pd.DataFrame:
-    """Lines of the repetitions whose twins were kept; all lines where none were."""
+    """Lines of the runs whose twins were kept; all lines where none were."""
     metrics = _perturbed(history)
     if not metrics:
         return history
-    there = history[f"{metrics[0]}.{TWINS[0]}"].notna()
-    kept = history[there.groupby(history["replicate"]).transform("all")]
+    kept = history[history[f"{metrics[0]}.{TWINS[0]}"].notna()]
     return history if kept.empty else kept

@@ -5,7 +5,8 @@ best step, and the best number of local steps K at that. In `common`, all method
 local gradient steps of every client tolerate, a fixed fraction of 1/l with l the clients' largest
 smoothness constant, and the largest K. In `equal`, all levels of heterogeneity take the common step of
 the last one, so that Figure 2 compares levels at one step. In `printed` (Figures 3 and 6), each method takes
-the best step of the coarse grid, which is the paper's, even where that lies at the grid's edge.
+the best step of the coarse grid, which is the paper's, even where that lies at the grid's edge. In `theory`
+(Figures 1 and 3, mildest level) all methods take the theorems' step, 1/(6 l).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from replifed.engine.trials import Check, Spent, Trials, best_printed, tune_step
 from replifed.operators.hard_threshold import hard_threshold
 from replifed.papers.fedht.classes import digits, images, local_share, server_share
 from replifed.papers.fedht.simulations import biased, planted, simulation, simulations
+from replifed.papers.fedht.supports import support_words
 from replifed.problems.dense import in_span
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
@@ -42,6 +44,10 @@ if TYPE_CHECKING:
 
 # Methods of Figure 2.
 COMPARED_OVER_LEVELS = ("fedht", "fediterht")
+# Not in the paper; drawn beside the others, and no claim looks at it.
+FOR_REFERENCE = "fedavg"
+# Readings in which one step, half of 1/l or less, is for all methods.
+AT_A_SHORT_STEP = ("common", "equal", "theory")
 METRICS = {"objective": objective, "nonzeros": nonzeros}
 
 
@@ -63,7 +69,7 @@ def sweep(method: str, settings: of.Common) -> list[int]:
     """The numbers of local steps K that are searched for `method`; the reference takes the largest."""
     if "local_steps" not in _settable(method):
         return [1]
-    return [max(settings.local_steps)] if method == "fedavg" else list(settings.local_steps)
+    return [max(settings.local_steps)] if method == FOR_REFERENCE else list(settings.local_steps)
 
 
 def algorithm(
@@ -217,6 +223,10 @@ def curves(method: str, settings: Compared, tuned: dict) -> Iterator[Curve]:
         if level and level in (first, last):  # Figures 1 and 3; Figure 6 keeps to the text
             for K in sorted({largest, *swept}):
                 yield Curve(level, "common", K, batch, common, largest == K)
+        if swept and method != FOR_REFERENCE:  # the remarks on K, and Figure 3, at the theorems' step
+            step = _theorems_step(searched[level]["smoothness"])
+            for K in swept:
+                yield Curve(level, "theory", K, batch, step, largest == K)
         if method in COMPARED_OVER_LEVELS and len(levels) > 1:  # Figure 2
             yield Curve(level, "equal", largest, batch, searched[last]["common_step"], True)
         if level in (first, last):
@@ -227,6 +237,14 @@ def curves(method: str, settings: Compared, tuned: dict) -> Iterator[Curve]:
         if level == first and settings.full_batch_replicates:
             yield Curve(level, "own", own, None, by_k[str(own)]["step"], True)
             yield Curve(level, "common", largest, None, common, True)
+
+
+def _theorems_step(smoothness: float) -> float:
+    """1/(6 l_d) of Theorem 1, to two digits, so that rounding does not move it.
+
+    Theorem 2 has the restricted l_s, which is at most l_d and too costly to compute.
+    """
+    return float(f"{1.0 / (6.0 * smoothness):.1e}")
 
 
 def run(
@@ -254,18 +272,21 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
     """Curves of equal K and batch size are runs side by side."""
     listed = list(curves(method, settings, tuned))
     replicates = dict.fromkeys([*settings.replicates, *settings.full_batch_replicates])
-    twinned = replicates if settings.twin_replicates is None else settings.twin_replicates
+    # Supports are compared at the end, and show by how much they still change.
+    near_end = round(0.8 * settings.rounds / settings.record_every) * settings.record_every
     for replicate, together in product(replicates, _together(method, settings)):
-        groups: dict[tuple, list[Curve]] = {}
+        groups: dict[tuple[int | None, int, bool], list[Curve]] = {}
         for curve in listed:
             full = curve.batch is None
             reported = settings.full_batch_replicates if full else settings.replicates
             if curve.level in together and replicate in reported:
-                groups.setdefault((curve.batch, curve.local_steps), []).append(curve)
+                twins = replicate in _twinned(method, settings, curve)
+                groups.setdefault((curve.batch, curve.local_steps, twins), []).append(curve)
         if not groups:
             continue
         data = _data(settings, together, replicate, table, partition)
-        for (batch, K), group in groups.items():
+        supports = support_words(data.dim) if getattr(settings, "supports", False) else {}
+        for (batch, K, twins), group in groups.items():
             # Several readings may come to one run.
             points = sorted({(curve.level, curve.step) for curve in group})
             at = [together.index(level) for level, _ in points]
@@ -284,11 +305,23 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
                     "chaotic": lambda ran: ran.chaotic,
                     "twin_difference": lambda ran: ran.difference,
                 },
-                metrics=METRICS,
-                twins="recorded" if replicate in twinned else None,
+                metrics=METRICS | supports,
+                twins="recorded" if twins else None,
                 record_every=settings.record_every,
+                options={"seldom": dict.fromkeys(supports, near_end.__eq__)},
             )
         del data  # it may be large: it goes before the next one comes
+
+
+def _twinned(method: str, settings: Compared, curve: Curve) -> Sequence[int]:
+    """Replicates of a curve that have twins.
+
+    One tells where the step is at most half of 1/l, far from where runs of these methods leap.
+    """
+    every = settings.replicates if settings.twin_replicates is None else settings.twin_replicates
+    if method == FOR_REFERENCE:
+        return ()
+    return every[:1] if curve.reading in AT_A_SHORT_STEP else every
 
 
 def _together(method: str, settings: Compared) -> list[list[str]]:
@@ -347,7 +380,7 @@ def _planted(method: str, settings: of.Planted) -> Iterator[Planned]:
 
 
 def _biased(method: str, settings: of.Biased) -> Iterator[Planned]:
-    """`method` with full gradients and the theorems' step, for every spread and K.
+    """`method` with the theorems' step, for every spread and K.
 
     Column gradient is |grad f(x*)|^2, of FedIterHT on the support that Theorem 2 restricts it to, and
     dissimilarity the least B^2 of Assumption 2, infinite where clients' minimisers differ.
@@ -363,7 +396,7 @@ def _biased(method: str, settings: of.Biased) -> Iterator[Planned]:
         labels = {"level": f"{spread:g}", "step": step, "gradient": float(gradient @ gradient)}
         labels |= {"dissimilarity": np.inf if spread else float(squares.max())}
         for K in settings.local_steps:
-            made = algorithm(method, settings, K, np.array([step]), None)
+            made = algorithm(method, settings, K, np.array([step]), settings.batch)
             yield _to_solution(made, data, x_star, settings, replicate, {**labels, "local_steps": K})
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from replifed.claims.claim import Measured, NotMeasurableError
 from replifed.claims.curves import (
@@ -23,10 +24,13 @@ from replifed.claims.curves import (
     rounds_to,
     slowness,
 )
+from replifed.claims.multiplicity import LEVEL
 from replifed.claims.quantities import as_it_stands, joined, least, quantity
 from replifed.claims.samples import Sample, paired
 from replifed.intervals import mean_interval
 from replifed.papers.fedht.paper import METHODS, ordered_levels
+from replifed.papers.fedht.supports import NAME, apart, supports
+from replifed.papers.inputs import TWINS
 
 
 @quantity
@@ -89,10 +93,18 @@ def fewer(fast: Curves, slow: Curves, *costs: float) -> Measured:
     fast, slow = paired(fast, slow)
     target = easier_target(fast, slow)
     a, b = rounds_to(fast, target), rounds_to(slow, target)
-    note = f"mean rounds to {_TARGET}: {a.mean:.4g} against {b.mean:.4g}{lost(fast, slow)}"
+    rounds = f"{a.mean:.4g} against {b.mean:.4g}{lost(fast, slow)}"
+    note = f"mean rounds to {_TARGET}{_share_left(target, fast)}: {rounds}"
     if costs:
         a, b = ((_at_least_one(one) * cost).map(np.log10) for one, cost in zip((a, b), costs, strict=True))
     return _more(b, a, target).measured(note=note)
+
+
+def _share_left(target: Sample, curve: Curves) -> str:
+    """How much of the objective is left at a target, as text for a note; "" where it is at none."""
+    share = target.values / curve.values[:, 0]
+    share = share[np.isfinite(share)]
+    return f" (where {share.mean():.3g} of f(0) is left)" if len(share) else ""
 
 
 @quantity
@@ -139,7 +151,7 @@ def against_baseline(fast: Curves, base: Curves, baseline_rounds: int, *, ratio:
     reached = _at_least_one(rounds_to(fast, target.take(known)))
     # Of the seeds left out, too, whether they depend on rounding.
     chaotic = fast.sample(fast.seeds).chaotic or target.chaotic
-    notes = []
+    notes = [f"to an objective{_share_left(target, base)}"]
     if reached.bounds.any():
         count, end = int(reached.bounds.sum()), int(fast.rounds[-1])
         notes.append(f"FedIterHT does not get there in {end} rounds on {count} of {known.sum()} seeds")
@@ -158,6 +170,14 @@ def lower_at(fast: Curves, base: Curves, fast_rounds: int, baseline_rounds: int)
     a, b = capped(at(fast, s), first(fast)), capped(at(base, t), first(base))
     note = f"objectives as shares of f(0), rounds {round_at(fast, s)} and {t}{lost(fast, base)}"
     return as_it_stands(b - a).measured(note=note)
+
+
+@quantity
+def at_least(least: float, *shares: float) -> Measured:
+    """True for each share that is at least so large."""
+    return Measured(
+        np.array(shares) >= least, seeds=1, note=f"shares: {', '.join(f'{one:.3g}' for one in shares)}"
+    )
 
 
 @quantity
@@ -184,6 +204,12 @@ def by_local_steps(history: pd.DataFrame, reading: str) -> dict[int, Curves]:
     if len(several) < 2:
         raise NotMeasurableError("only one number of local steps was run")
     return dict(zip(several, paired(*several.values()), strict=True))
+
+
+@quantity
+def at_k(by_k: dict[int, Curves], of: Callable[..., int]) -> Curves:
+    """Curves at the largest K (`max`), or the smallest (`min`)."""
+    return by_k[of(by_k)]
 
 
 @quantity
@@ -214,7 +240,7 @@ def rounds_fall_with_k(by_k: dict[int, Curves]) -> Measured:
         np.array(holds),
         bounds=np.array(bounds),
         seeds=len(target.values),
-        note=f"mean rounds to {_TARGET}: {listed}",
+        note=f"mean rounds to {_TARGET}{_share_left(target, by_k[min(by_k)])}: {listed}",
         chaotic=any(one.sample(one.seeds).chaotic for one in by_k.values()),
     )
 
@@ -264,18 +290,58 @@ def ends_lowest(names: Sequence[str], mine: Sample, *others: Sample) -> Measured
     return as_it_stands(least(*others) - mine).measured(note=f"final shares of f(0): {listed}")
 
 
+class Ends(NamedTuple):
+    """Supports of a method's last models, seed by seed."""
+
+    seeds: NDArray  # ascending, (n,)
+    last: NDArray  # masks, (n, coordinates)
+    from_twins: NDArray  # the larger share in which they differ from a twin's, (n,)
+    late_change: NDArray  # the share in which they differ from those recorded before, (n,)
+    chaotic: bool  # a run is sensitive to rounding
+
+    def take(self, which: NDArray) -> Ends:
+        """Those of some seeds, by index."""
+        seeds, last, from_twins, late_change, chaotic = self
+        return Ends(seeds[which], last[which], from_twins[which], late_change[which], chaotic)
+
+
 @quantity
-def end_apart(names: Sequence[str], *ends: Sample) -> Measured:
-    """Final objective of one method less that of another, of the two that are hardest to tell apart."""
+def last_supports(lines: pd.DataFrame) -> Ends:
+    """Supports at the end of one curve's runs, of those that did not diverge and have twins."""
+    kept = [name for name in lines if name.startswith(NAME)]
+    if not any(name.endswith(TWINS) for name in kept):
+        raise NotMeasurableError("supports, or those of twins, were not kept")
+    lines = lines[np.isfinite(lines[kept].to_numpy(np.float64)).all(axis=1)].sort_values("replicate")
+    if lines.empty:
+        raise NotMeasurableError("all runs diverged")
+    end, before = (lines[lines["round"] == when] for when in sorted(lines["round"].unique())[:-3:-1])
+    before = before[before["replicate"].isin(end["replicate"])]
+    last = supports(end)
+    from_twins = np.maximum(*(apart(last, supports(end, twin)) for twin in TWINS))
+    seeds, chaotic = end["replicate"].to_numpy(int), bool(lines["chaotic"].any())
+    return Ends(seeds, last, from_twins, apart(last, supports(before)), chaotic)
+
+
+@quantity
+def end_apart(names: Sequence[str], *ends: Ends) -> Measured:
+    """Share in which two methods' last supports differ, less that in which a run and its twins do.
+
+    Of the two methods that are hardest to tell apart. A seed whose twins were not kept is left out.
+    """
     pairs = []
-    for (name, one), (other, two) in itertools.combinations(zip(names, paired(*ends), strict=True), 2):
-        apart = one.values - two.values
-        mean, low, high = mean_interval(apart)
-        clarity = abs(mean) / (high - low) if high > low else np.inf
-        pairs.append((clarity, f"{METHODS[name]} and {METHODS[other]}", apart if mean > 0 else -apart))
-    _, nearest, values = min(pairs, key=lambda pair: pair[0])
-    chaotic = any(end.chaotic for end in ends)
-    return Measured(values, note=f"{nearest} are nearest, as shares of f(0)", chaotic=chaotic)
+    for (name, one), (other, two) in itertools.combinations(zip(names, ends, strict=True), 2):
+        seeds = np.intersect1d(one.seeds, two.seeds)
+        if not len(seeds):
+            raise NotMeasurableError("no seed of both methods has twins")
+        a, b = (end.take(np.searchsorted(end.seeds, seeds)) for end in (one, two))
+        across, within = apart(a.last, b.last), np.maximum(a.from_twins, b.from_twins)
+        note = f"{METHODS[name]} and {METHODS[other]} are nearest: their supports differ in a share of "
+        note += f"{across.mean():.3g}, a run's and its twins' in up to {within.max():.3g}"
+        pairs.append((across - within, note))
+    values, note = min(pairs, key=lambda pair: pair[0].mean())
+    late = (f"{METHODS[name]} {end.late_change.mean():.3g}" for name, end in zip(names, ends, strict=True))
+    note += f"; over the last fifth of the rounds they change by {', '.join(late)}"
+    return Measured(values, note=note, chaotic=any(end.chaotic for end in ends))
 
 
 # --- Partitions and searches ---------------------------------------------------------------------
@@ -329,7 +395,8 @@ def larger(ends: dict[int, Sample], others: dict[int, Sample]) -> Measured:
 @quantity
 def somewhere(*differences: Measured) -> Measured:
     """In which cases a difference is positive, by the interval of its mean; one case more was not tried."""
-    found = [mean_interval(one.values)[1] > 0 for one in differences]
+    level = 1.0 - LEVEL / len(differences)  # Bonferroni's: any one of them is enough
+    found = [mean_interval(one.values, level)[1] > 0 for one in differences]
     return Measured(
         np.array([*found, False]),
         bounds=np.array([0] * len(found) + [1]),
@@ -349,9 +416,10 @@ def larger_with_k(ends: dict[int, Sample]) -> Measured:
 
 @quantity
 def hardly_varies(ends: dict[int, Sample], within: float) -> Measured:
-    """For each seed and two neighbouring K, whether the error left changes by a share of at most `within`."""
-    if len(ends) < 2:
-        raise NotMeasurableError("only one number of local steps was run")
-    changes = joined(*(later - sooner for sooner, later in itertools.pairwise(ends.values())))
+    """For each seed and K, whether one step more changes the error left by a share of at most `within`."""
+    successive = [K for K in ends if K + 1 in ends]
+    if not successive:
+        raise NotMeasurableError("no two numbers of local steps that were run are one apart")
+    changes = joined(*(ends[K + 1] - ends[K] for K in successive))
     shares = np.abs(10**changes.values - 1)
     return Measured(shares <= within, seeds=changes.repetitions, note=f"changes of up to {shares.max():.3g}")

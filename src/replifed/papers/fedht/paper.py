@@ -24,6 +24,9 @@ EXPERIMENTS = {
     "planted": "Planted problem",
     "biased": "One minimiser",
     "dissimilar": "Dissimilar clients",
+    "dissimilar_support": "Dissimilar on the support",
+    "dissimilar_noisy": "Dissimilar, noisy",
+    "dissimilar_support_noisy": "Dissimilar on the support, noisy",
 }
 
 # tau of the paper's experiments; the text gives none for the simulations.
@@ -45,11 +48,16 @@ LINES = {
     "fedavg": method_line("fedavg", "FedAvg (dense, for reference)"),
 }
 
-READINGS = {"own": "each method's own best step", "common": "one common step"}
+# That which decides first, then the one that was fitted.
+READINGS = {
+    "theory": "the theorems' step",
+    "common": "one common step",
+    "own": "each method's own best step",
+}
 # Figures 3 and 6: the paper prints one grid of steps for all data sets, whose best step may lie at its edge.
 PRINTED = "best step of the printed grid"
-COMPARISON_READINGS = {**READINGS, "printed": PRINTED}
-REAL_READINGS = {"own": READINGS["own"], "printed": PRINTED}
+COMPARISON_READINGS = {"printed": PRINTED, **READINGS}
+REAL_READINGS = {"printed": PRINTED, "own": READINGS["own"]}
 # Figure 2 compares levels of heterogeneity, so there "common" means common to the levels.
 LEVEL_READINGS = {"own": READINGS["own"], "equal": "one step at all levels"}
 

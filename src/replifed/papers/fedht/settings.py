@@ -62,6 +62,7 @@ class DataSet(Compared):
     problem: Literal["dataset"] = Field(description="kind of data")
     dataset: Name = Field(description="a data set of the catalogue")
     partition: Shards = Field(description="how the samples are split between the clients")
+    supports: bool = Field(False, description="whether the models' supports near the end are kept")
 
 
 class Classes(Common):
@@ -98,6 +99,15 @@ class Biased(Common, fields.Recorded):
     offset: Positive = Field(description="size of f's minimiser off the solution's support")
     spreads: Several[fields.NonNegative] = Field(
         description="variances of the clients' minimisers around that of f"
+    )
+    differ: Literal["everywhere", "support"] = Field(
+        "everywhere", description="coordinates in which clients' minimisers differ: all, or the solution's"
+    )
+    batch: Maybe[Count] = Field(None, description="samples of a mini-batch; by default all")
+    noise: fields.NonNegative = Field(
+        0.0,
+        description="standard deviation that targets' noise adds to each coordinate of the gradient of a "
+        "mini-batch of as many samples as features",
     )
 
 

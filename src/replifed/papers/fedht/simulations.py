@@ -138,9 +138,10 @@ def biased(settings: Biased, spread: float, replicate: int) -> tuple[SparseLinea
     """A noiseless regression with known solution at which the gradient of f is not zero.
 
     Hessians are as in `planted`. The minimiser of f has entries N(0, offset^2) off the solution's support.
-    Clients' minimisers scatter around it in all coordinates: N(0, spread), less the mean weighted by
-    curvature. So neither the solution nor the gradient of f there depends on the spread. The scatter of each
-    spread is drawn anew.
+    Clients' minimisers scatter around it, in all coordinates or on that support: N(0, spread), less the mean
+    weighted by curvature. So neither the solution nor the gradient of f there depends on the spread. The
+    scatter of each spread is drawn anew. With noise, samples come in pairs whose targets lie equally far to
+    either side, so that minibatches alone are noisy.
 
     Returns
     -------
@@ -157,7 +158,9 @@ def biased(settings: Biased, spread: float, replicate: int) -> tuple[SparseLinea
     minimiser = np.where(x_star, x_star, settings.offset * rng.standard_normal(d))
     apart = of_spread.standard_normal((N, d))
     apart -= (curvature * apart).sum(axis=0) / curvature.sum(axis=0)
-    return _separable(curvature, minimiser + np.sqrt(spread) * apart), x_star, curvature
+    if settings.differ == "support":
+        apart *= x_star != 0
+    return _separable(curvature, minimiser + np.sqrt(spread) * apart, settings.noise), x_star, curvature
 
 
 def _solution_and_curvature(settings: Planted | Biased, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
@@ -171,9 +174,16 @@ def _solution_and_curvature(settings: Planted | Biased, rng: np.random.Generator
     return x_star, curvature
 
 
-def _separable(curvature: NDArray, minimisers: NDArray) -> SparseLinearModel:
-    """f_i(x) = sum_j c_ij (x_j - a_ij)^2 / 2, the mean over d samples, one of which moves each coordinate."""
+def _separable(curvature: NDArray, minimisers: NDArray, noise: float = 0.0) -> SparseLinearModel:
+    """f_i(x) = sum_j c_ij (x_j - a_ij)^2 / 2, the mean over d samples, one of which moves each coordinate.
+
+    With noise over 2 d samples, two of which move it to a_ij + s and a_ij - s, where c_ij s = noise: the
+    gradient of a minibatch of d of them has this noise in each coordinate, and that of who is drawn.
+    """
     N, d = curvature.shape
-    rows, columns = np.sqrt(d * curvature).ravel(), np.tile(np.arange(d), N)
-    X = sp.csr_array((rows, columns, np.arange(N * d + 1)), shape=(N * d, d))
-    return SparseLinearModel(X, rows * minimisers.ravel(), LeastSquares(), np.repeat(np.arange(N), d))
+    sides = np.array([1.0, -1.0] if noise else [0.0])
+    shifted = minimisers[:, None] + sides[:, None] * (noise / curvature)[:, None]  # (N, 1 or 2, d)
+    rows = np.broadcast_to(np.sqrt(d * curvature)[:, None], shifted.shape).ravel()
+    columns, m = np.tile(np.arange(d), N * len(sides)), len(sides) * d
+    X = sp.csr_array((rows, columns, np.arange(N * m + 1)), shape=(N * m, d))
+    return SparseLinearModel(X, rows * shifted.ravel(), LeastSquares(), np.repeat(np.arange(N), m))

@@ -21,7 +21,7 @@ _NEARLY_ONE = (
     "times smaller than one averaged step does; only at a common, small step does a round with K steps go K "
     "times as far"
 )
-NOTES = {"own": f"{FREE_K}; {_NEARLY_ONE}", "printed": f"{FREE_K}; {_NEARLY_ONE}", "common": ""}
+NOTES = {"own": f"{FREE_K}; {_NEARLY_ONE}", "printed": f"{FREE_K}; {_NEARLY_ONE}", "common": "", "theory": ""}
 OWN_K = "each K takes its own best stable step here, which falls faster than 1/K; at one step the order holds"
 
 
@@ -41,6 +41,6 @@ def by_k(experiment: str, method: str, reading: str) -> Quantity:
     return measures.by_local_steps(small_batches(experiment, method), reading)
 
 
-def left(method: str) -> list[Quantity]:
-    """Errors left on the planted problem, by K, at each spread."""
-    return [measures.ends(run("dissimilar", method), "dissimilar", place) for place in range(3)]
+def left(method: str, experiment: str = "dissimilar") -> list[Quantity]:
+    """Errors left on a planted problem, by K, at each spread."""
+    return [measures.ends(run(experiment, method), experiment, place) for place in range(3)]

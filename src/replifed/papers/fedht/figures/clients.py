@@ -16,6 +16,7 @@ from scipy.spatial.distance import cdist
 from replifed.figures import style
 from replifed.figures.artefact import Made
 from replifed.figures.style import canvas, panels, styled
+from replifed.papers.fedht.figures.objectives import mark_surrogate
 from replifed.papers.fedht.paper import EXPERIMENTS
 from replifed.papers.inputs import Inputs
 from replifed.partition.heterogeneity import group_counts, label_groups, summary
@@ -119,9 +120,11 @@ def _clients(inputs: Inputs) -> pd.DataFrame:
     """
     frames = []
     for experiment in inputs.experiments():
-        descriptions = _description(inputs.partition(experiment), inputs.data(experiment).y)
+        data = inputs.data(experiment)
+        descriptions = _description(inputs.partition(experiment), data.y)
         for panel, replicate, (client, rank, part, value) in descriptions:
             head = {"experiment": experiment, "panel": panel, "replicate": replicate}
+            head["kind"] = data.meta["kind"]
             columns = {"client": client, "rank": rank, "part": part, "value": value}
             frames.append(pd.DataFrame({**head, **columns}))
     return pd.concat(frames, ignore_index=True)
@@ -165,6 +168,7 @@ def _draw_clients(frame: pd.DataFrame) -> Figure:
     titles = "sizes of the clients", "clusters of each client", f"{parts} of each client", "heterogeneity"
     for axes, title in zip(cells, titles, strict=True):
         axes.set_title(title, loc="left")
+        mark_surrogate(axes, frame)
     return made
 
 

@@ -28,16 +28,17 @@ from replifed.papers.fedht.paper import (
 )
 from replifed.papers.inputs import Inputs
 
-_READINGS = (
-    "Two readings of the step size: each method at its own best step (and best K), and all methods at one "
-    "step, half the inverse of the clients' largest smoothness constant, with the largest K. The paper "
-    "names neither; the second was chosen because Figure 3's numbers come out in it."
+_COMMON = (
+    "all methods at one step, half the inverse of the clients' largest smoothness constant l, with the "
+    "largest K, which was chosen because Figure 3's numbers come out in it; each method at its own best step "
+    "(and best K)."
 )
 _LEVELS = (
     "Two readings of the step size: each method at its own best step (and best K) at each level, and one "
     "step for all levels, half the inverse of the largest smoothness constant at (1, 1)."
 )
 _PAGES = "The PDF has a page for each reading; the first is shown."
+_AXES = "The PDF has a page for each horizontal axis."
 _BANDS = (
     "Lines are means over seeds, bands 95 % intervals of the mean; a cross marks the round at which a seed "
     "diverged, and seeds that diverge are not in the mean. Numbers of local steps K and step sizes γ that a "
@@ -126,14 +127,27 @@ def _remarks(series: str, ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Lin
     ]
     if sensitive:
         note(ax, "depends on rounding: " + ", ".join(sensitive))
+    mark_surrogate(ax, panel)
+
+
+def mark_surrogate(ax: Axes, panel: pd.DataFrame) -> None:
+    """Write across a panel that its data, by column kind, are no real ones."""
     if (panel["kind"] == "surrogate").any():
         middle: dict[str, Any] = {"ha": "center", "va": "center", "rotation": 20, "transform": ax.transAxes}
-        ax.text(0.5, 0.5, "surrogate data", **middle, color="#B03A00", fontsize=15, alpha=0.25, zorder=1)
+        ax.text(0.5, 0.5, "surrogate data", **middle, color="#B03A00", fontsize=15, alpha=0.35, zorder=6)
 
 
 BY_EXPERIMENT = By("experiment", EXPERIMENTS)
 BY_LEVEL = By("level", level_name, level_key)
-_SHORT = By("reading", {"own": "own best step", "common": "common step", "printed": "best printed step"})
+_SHORT = By(
+    "reading",
+    {
+        "printed": "best printed step",
+        "theory": "the theorems' step",
+        "common": "common step",
+        "own": "own best step",
+    },
+)
 _STEPS = {"local_steps": "K", "step": "γ"}
 
 _figure = partial(
@@ -158,9 +172,9 @@ _DOTTED = "Dotted: the round at which the paper has FedIterHT where Distributed-
 # Figure 3, with small and with full batches.
 _against_iht = partial(
     _figure,
-    pages=[_SHORT],
-    rows=[BY_EXPERIMENT, BY_LEVEL],
-    columns=[X("round", "iterations")],
+    pages=[BY_LEVEL, X("round", "iterations")],
+    rows=[_SHORT],
+    columns=[BY_EXPERIMENT],
     references=[
         Reference(
             f"published: {fast} rounds ({EXPERIMENTS[name]})",
@@ -205,11 +219,14 @@ OBJECTIVES = (
         "fig1",
         title="Figure 1: number of local steps",
         caption="Objective against communication rounds of FedHT and FedIterHT for each number of local "
-        f"steps K, on both simulations at (0.1, 0.1). {_READINGS} {_PAGES} {_BANDS}",
+        "steps K, on both simulations at (0.1, 0.1). Readings of the step size: 1/(6 l), as the theorems "
+        f"have it, of which the remarks on K speak; {_COMMON} {_BANDS}",
         prepare=_curves(levels=[0], every_K=True),
         finish=_finish(level=True, method=True),
-        pages=[By("reading", READINGS)],
-        columns=[By("method", METHODS)],
+        rows=[BY_EXPERIMENT, By("method", METHODS)],
+        columns=[_SHORT],
+        x={"round": "communication rounds"},
+        width=3.2,
         series="local_steps",
         settings={"step": "γ"},
         lines=_lines_of_K,
@@ -236,15 +253,16 @@ OBJECTIVES = (
         title="Figure 3: against Distributed-IHT on the simulations",
         caption="Objective of FedHT, FedIterHT and Distributed-IHT, on Simulation I with dense FedAvg for "
         "reference, against communication rounds and local iterations, on both simulations at (0.1, 0.1) "
-        f"and (1, 1). {_READINGS} A third reading keeps to the printed grid of steps, of which few converge "
-        f"on Simulation I. {_DOTTED}. {_PAGES} {_BANDS}",
+        "and (1, 1). Readings of the step size: each method at the best step of the printed grid, of which "
+        "few converge on Simulation I; 1/(6 l), as the theorems have it, at (0.1, 0.1) and without FedAvg; "
+        f"{_COMMON} {_DOTTED}. The PDF has a page for each level and horizontal axis. {_BANDS}",
         prepare=_curves(COMPARISON_READINGS, levels=[0, -1]),
     ),
     _against_iht(
         "fig3_full_batch",
         title="Figure 3 with full local gradients",
         caption="The same methods as in Figure 3 with all local samples in each gradient, at (0.1, 0.1). "
-        f"{_READINGS} {_DOTTED}. {_PAGES}",
+        f"Readings of the step size, of which none is printed: {_COMMON} {_DOTTED}. {_AXES}",
         prepare=_curves(full_batch=True),
     ),
     _figure(
@@ -253,7 +271,7 @@ OBJECTIVES = (
         caption="Objective of FedHT, FedIterHT and Distributed-IHT, with dense FedAvg for reference, "
         "against communication rounds, local iterations and bits, on E2006-tfidf, RCV1 and MNIST; each "
         "method at its own best step and K, and at the best step of the printed grid, which ends far below "
-        f"the best on RCV1. The PDF has a page for each horizontal axis. {_BANDS}",
+        f"the best on RCV1. {_AXES} {_BANDS}",
         prepare=_curves(REAL_READINGS),
         pages=[X("round", "iterations", "bits")],
         columns=[_SHORT],

@@ -13,7 +13,12 @@ from matplotlib.ticker import NullLocator
 from replifed.figures.curves import note, readable_log_axis
 from replifed.figures.grid import By, Grid
 from replifed.figures.lines import BLACK, GREEN, GREY, Line
-from replifed.papers.fedht.figures.objectives import BY_EXPERIMENT, BY_LEVEL, local_steps_lines
+from replifed.papers.fedht.figures.objectives import (
+    BY_EXPERIMENT,
+    BY_LEVEL,
+    local_steps_lines,
+    mark_surrogate,
+)
 from replifed.papers.fedht.paper import METHODS, experiment_name
 from replifed.papers.inputs import Inputs
 
@@ -32,6 +37,7 @@ def _tuning(inputs: Inputs) -> pd.DataFrame:
         for level, searches in outcome["levels"].items():
             panel = f"{experiment_name(experiment, level)}, {METHODS[method]}"
             head = {"panel": panel, "experiment": experiment, "level": level, "method": method}
+            head["kind"] = inputs.data_kind(experiment)[0]
             for K, search in searches["by_local_steps"].items():
                 steps = np.array(search["steps"])
                 best = steps == search["step"]
@@ -96,6 +102,7 @@ def _limits(panel: pd.DataFrame) -> tuple[float, float]:
 def _remarks(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
     """Mark steps without a point and the paper's grid, and note the cost of the search."""
     note(ax, "{runs:,.0f} runs, {rounds:,.0f} rounds, {bits:.1e} bits".format(**panel.iloc[0]))
+    mark_surrogate(ax, panel)
     ax.axvspan(*PRINTED_STEPS, color="#E3E8EE", zorder=0, linewidth=0)
     ax.set_xlim(panel["step"].min() / 1.5, panel["step"].max() * 1.5)
     readable_log_axis(ax.xaxis, *ax.get_xlim())

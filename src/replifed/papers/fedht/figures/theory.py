@@ -152,18 +152,20 @@ THEORY = (
         prefix="FedHT",
         title="Bias and dissimilarity (not in the paper)",
         caption="Squared distance to the solution of FedHT and FedIterHT, for the smallest and the largest "
-        "K, on planted problems whose clients' minimisers scatter in all coordinates with variance α, drawn "
-        "anew for each α; where they do not, the theorems' conditions hold. Gradients are full, and neither "
-        "the solution nor the gradient at it depends on α: what the curves come to rest at is the bias. "
-        "Lines are geometric means over seeds, bands from the least to the largest.",
+        "K, on planted problems whose clients' minimisers scatter with variance α, drawn anew for each α, in "
+        "all coordinates or on the solution's support; where they do not, the theorems' conditions hold. "
+        "Gradients are full, or of noisy minibatches, and neither the solution nor the gradient at it "
+        "depends on α: what the curves come to rest at is the bias. Lines are geometric means over seeds, "
+        "bands from the least to the largest.",
         by=("experiment", "level", "method", "local_steps"),
         prepare=_extreme_K,
         values=("error",),
         centre="geometric",
         band="range",
         axes=(),
-        rows=[BY_EXPERIMENT, By("local_steps", "K = {}".format)],
-        columns=[By("method", METHODS)],
+        rows=[BY_EXPERIMENT],
+        columns=[By("method", METHODS), By("local_steps", "K = {}".format)],
+        width=3.0,
         series="level",
         lines=By("level", "α = {:g}".format).lines,
         y="|xₜ − x*|²",
