@@ -351,9 +351,10 @@ def test_an_original_without_a_hash_is_pinned_on_first_use(tmp_path, server, mon
     def pinned():
         return [(file["sha256"], file["bytes"]) for file in json.loads(pin.read_text())["files"]]
 
-    with pytest.raises(DataError, match="2 rows instead of 3"):
-        fetched(SAMPLE)
-    assert not pin.exists()
+    for content, fault in ((SAMPLE, "2 rows instead of 3"), (TEXT[:-1], "no line end")):
+        with pytest.raises(DataError, match=fault):
+            fetched(content)
+        assert not pin.exists()
     fetched(TEXT)
     assert pinned() == [(SHA, len(TEXT))]
     assert json.loads(pin.read_text())["counts"] == {"rows": 3, "features": 4, "classes": 2, "nonzeros": 5}

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from replifed.data.catalogue import CATALOGUE, SURROGATE_STAMP, Dataset, Form, RawFile
 from replifed.data.pins import Pin, acceptance, find_pin, needs_pin, pin_path, write_pin
 from replifed.data.records import find_record, write_record
-from replifed.data.streams import looks_like_web_page, stream_error
+from replifed.data.streams import looks_like_web_page, stream_error, unpacked
 from replifed.errors import DataError
 from replifed.store import hashes
 from replifed.store.atomic import explained, make_folder
@@ -269,6 +269,9 @@ class _Search:
 
         try:
             meta = read_form(self.dataset, form, files)[2]
+            if form.parser == "libsvm" and needs_pin(self.dataset, form):
+                for file in files:
+                    _check_end(file)  # counts do not show that the last number was cut
         except DataError as error:
             # The parser names the copy that it reads; the user knows its origin.
             text = str(error)
@@ -284,6 +287,16 @@ class _Search:
                 f"delete or replace it, {acceptance(self.pin_path)}"
             )
         return meta
+
+
+def _check_end(path: Path) -> None:
+    """Raise a `DataError` for a text whose last line has no end."""
+    last = b""
+    with unpacked(path) as stream:
+        while block := stream.read(1 << 20):
+            last = block
+    if not last.endswith(b"\n"):
+        raise DataError(f"{path}: no line end after the last number; the file may be truncated")
 
 
 def mirror_folder(mirror: str | Path | None = None) -> Path | None:
