@@ -5,24 +5,36 @@ import hashlib
 import http.server
 import json
 import re
+import shutil
 import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from replifed import cli
 from replifed.data import fetch as fetching
 from replifed.data.catalogue import CATALOGUE, Counts, Dataset, Form, RawFile
 from replifed.data.fetch import fetch, replaceable
+from replifed.data.pins import find_pin
 from replifed.errors import DataError, ReplifedError
+from replifed.store import hashes
 
 TEXT = b"0 1:0.5 3:2\n1 2:1\n1 1:1 4:-1\n"
 OTHER = b"0 1:0.75 3:2\n1 2:1\n1 1:1 4:-1\n"
 SAMPLE = b"0 1:1\n1 2:1\n"
-SHA = hashlib.sha256(TEXT).hexdigest()
+SHA, OTHER_SHA = (hashlib.sha256(text).hexdigest() for text in (TEXT, OTHER))
 PAGE = b"<!DOCTYPE html><html>Please log in to the guest network</html>"
+
+
+@pytest.fixture
+def tmp_path(tmp_path):
+    """A folder in a folder of its own, so that no two tests share what lies beside it."""
+    (tmp_path / "inner").mkdir()
+    return tmp_path / "inner"
 
 
 @pytest.fixture(autouse=True)
@@ -229,6 +241,10 @@ def test_a_mirror_that_has_by_now_what_a_surrogate_stands_for_is_told(tmp_path, 
     [file] = a9a.forms[0].files
     (mirror / file.name).write_text("any")
     assert replaceable(raw, mirror) == ["a9a"]
+    whole = (raw / "a9a.json").read_bytes()
+    put(raw, "a9a.json", b"damaged")  # whoever reads it names it
+    assert replaceable(raw, mirror) == []
+    put(raw, "a9a.json", whole)
     fetch(a9a, raw, policy="surrogate")  # now it is asked for
     assert replaceable(raw, mirror) == []
 
@@ -316,21 +332,107 @@ def test_md5(tmp_path):
     assert fetch(toy(file), tmp_path / "raw", mirror=tmp_path / "good")["kind"] == "original"
 
 
-def test_pins(tmp_path):
-    """A file without official hash is held to the bytes that were accepted first."""
-    put(tmp_path, "toy/toy", TEXT)
-    fetch(toy(), tmp_path)
-    put(tmp_path, "toy/toy", OTHER)  # well-formed, right counts, other numbers
-    with pytest.raises(DataError, match="recorded when it was first accepted") as caught:
-        fetch(toy(), tmp_path)
-    pin = tmp_path / "toy/.hashes/toy"
-    for part in (SHA, hashlib.sha256(OTHER).hexdigest(), str(tmp_path / "toy" / "toy"), str(pin)):
-        assert part in str(caught.value)
+@pytest.mark.parametrize("place", ["url", "mirror", "raw folder"])
+def test_an_original_without_a_hash_is_pinned_on_first_use(tmp_path, server, monkeypatch, capsys, place):
+    """Later another file of the same counts is refused, whatever else was deleted, until the pin is."""
+    raw, mirror, pin = tmp_path / "raw", tmp_path / "mirror", tmp_path / "pins/toy.json"
+    mirror.mkdir()
+    urls = (server.url("toy"),) if place == "url" else ()
+    if place != "url":
+        monkeypatch.setenv("REPLIFED_OFFLINE", "1")
+
+    def fetched(content):
+        shutil.rmtree(raw, ignore_errors=True)
+        server.files["toy"] = content
+        if place != "url":
+            put(mirror if place == "mirror" else raw / "toy", "toy", content)
+        return fetch(toy(RawFile("toy", "toy", urls)), raw, policy="real", mirror=mirror)
+
+    def pinned():
+        return [(file["sha256"], file["bytes"]) for file in json.loads(pin.read_text())["files"]]
+
+    for content, fault in ((SAMPLE, "2 rows instead of 3"), (TEXT[:-1], "no line end")):
+        with pytest.raises(DataError, match=fault):
+            fetched(content)
+        assert not pin.exists()
+    fetched(TEXT)
+    assert pinned() == [(SHA, len(TEXT))]
+    assert json.loads(pin.read_text())["counts"] == {"rows": 3, "features": 4, "classes": 2, "nonzeros": 5}
+    assert re.fullmatch(rf"replifed: toy: no hash of toy is published, .*{pin}\n", capsys.readouterr().err)
+    fetched(TEXT)
+    assert capsys.readouterr().err == ""
+    with pytest.raises(DataError) as caught:
+        fetched(OTHER)
+    where = {"url": server.url("toy"), "mirror": mirror / "toy", "raw folder": raw / "toy/toy"}[place]
+    assert str(caught.value) == (
+        f"{where} is not toy of toy: its hash is {OTHER_SHA}, the sha256 pinned on first use is {SHA}; "
+        f"delete or replace it, or accept it as the original: `rm {pin}`, then the same command again"
+    )
+    assert left(raw) == (["toy/toy"] if place == "raw folder" else [])
     pin.unlink()
-    assert fetch(toy(), tmp_path)["files"][0]["sha256"] == hashlib.sha256(OTHER).hexdigest()
-    pin.write_text("damaged")
-    with pytest.raises(DataError, match=f"{re.escape(str(pin))} is damaged; delete it"):
-        fetch(toy(), tmp_path)
+    assert fetched(OTHER)["files"][0]["sha256"] == OTHER_SHA
+    assert pinned() == [(OTHER_SHA, len(OTHER))]
+
+
+def test_another_form_must_have_the_numbers_that_are_pinned(tmp_path):
+    plain = Form("plain", "original", (RawFile("toy", "toy"),), "libsvm")
+    packed = Form("bz2", "original", (RawFile("toy.bz2", "toy.bz2"),), "libsvm")
+    dataset, pin = toy(forms=(plain, packed)), tmp_path / "pins/toy.json"
+    put(tmp_path / "raw/toy", "toy", TEXT)
+    fetch(dataset, tmp_path / "raw")
+    numbers = json.loads(pin.read_text())["content_sha256"]
+    (tmp_path / "raw/toy/toy").unlink()
+    path = put(tmp_path / "raw/toy", "toy.bz2", bz2.compress(OTHER))
+    with pytest.raises(DataError) as caught:
+        fetch(dataset, tmp_path / "raw")
+    assert re.fullmatch(
+        f"{path} is not toy: its content hash is [0-9a-f]{{64}}, "
+        f"that pinned on first use, of toy, is {numbers}; .*",
+        str(caught.value),
+    )
+    path.write_bytes(bz2.compress(TEXT))
+    assert fetch(dataset, tmp_path / "raw")["form"] == "bz2"
+    assert [file["name"] for file in json.loads(pin.read_text())["files"]] == ["toy", "toy.bz2"]
+
+
+def test_a_pin_that_is_damaged_or_edited_is_named(tmp_path):
+    put(tmp_path / "raw/toy", "toy", TEXT)
+    fetch(toy(), tmp_path / "raw")
+    pin = tmp_path / "pins/toy.json"
+    whole = pin.read_bytes()
+    flipped = [whole[:k] + bytes([whole[k] ^ 1]) + whole[k + 1 :] for k in range(len(whole) - 1)]
+    other = whole.replace(SHA.encode(), OTHER_SHA.encode())
+    for content in (*flipped, other, whole[:100], b"", b"\xff", b"[" * 100_000):
+        pin.write_bytes(content)
+        with pytest.raises(DataError, match=f"{pin} (is not the pin|was edited).*`rm {pin}`") as caught:
+            find_pin(pin)
+        assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+    with pytest.raises(DataError, match="is not the pin"):
+        fetch(toy(), tmp_path / "raw")
+    pin.write_bytes(whole)
+    pin.rename(pin.with_name("a9a.json"))
+    with pytest.raises(DataError, match=r"a9a\.json was edited, or is another data set's"):
+        find_pin(pin.with_name("a9a.json"))
+
+
+def test_verify_compares_raw_files_with_their_pins(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = put(Path("raw/toy"), "toy", TEXT)
+    fetch(toy(), Path("raw"))
+    verify = ["manifest", "verify", "manifest.csv", "--folders", "raw/toy", "--raw-dir", "raw"]
+    assert cli.main(verify) == 0
+    path.write_bytes(OTHER)
+    hashes.record([path])  # the file and its record have changed together
+    capsys.readouterr()
+    assert cli.main(verify) == 1
+    fault, last = capsys.readouterr().out.splitlines()
+    assert fault.startswith(f"raw/toy/toy: its sha256 is {OTHER_SHA}, that pinned on first use is {SHA}; ")
+    assert last.endswith("1 fault")
+    path.write_bytes(TEXT)
+    hashes.record([path])
+    Path("pins/toy.json").write_text("{}")
+    assert cli.main(verify) == 1
+    assert capsys.readouterr().out.startswith("pins/toy.json is not the pin of a data set (")
 
 
 def test_damaged_record_is_written_anew(tmp_path):

@@ -29,6 +29,13 @@ SURROGATE = {
 }
 
 
+@pytest.fixture
+def tmp_path(tmp_path):
+    """A folder in a folder of its own, so that no two tests share what lies beside it."""
+    (tmp_path / "inner").mkdir()
+    return tmp_path / "inner"
+
+
 @pytest.fixture(autouse=True)
 def no_mirror(monkeypatch):
     monkeypatch.delenv("REPLIFED_MIRROR", raising=False)

@@ -44,7 +44,7 @@ def test_writers_of_the_release_come_in_order_of_their_names(tmp_path, packed):
         with tarfile.open(tmp_path / "release.tar.bz2", "w:bz2") as archive:
             archive.add(path, "./fed_emnist_digitsonly_train.h5")
         path = tmp_path / "release.tar.bz2"
-    X, y = read_hdf5(path, writers=3, digits=4)
+    X, y = read_hdf5(path, writers=3, digits=4, release=(5, 25))
     names = [name for name in sorted(held) if len(held[name][1]) >= 4][:3]
     assert X.dtype == np.uint8
     np.testing.assert_array_equal(y, np.concatenate([held[name][1][:4] for name in names]))
@@ -56,7 +56,10 @@ def test_faults_of_the_release_are_named(tmp_path):
     path = tmp_path / "few.h5"
     release(path, (5, 3))
     with pytest.raises(DataError, match="only 1 writers have 4 digits; 2 are needed"):
-        read_hdf5(path, writers=2, digits=4)
+        read_hdf5(path, writers=2, digits=4, release=(2, 8))
+    for release_ in ((2, 9), (3, 8)):  # a digit less, or a writer
+        with pytest.raises(DataError, match=f"2 writers with 8 digits instead of {release_[0]} writers with"):
+            read_hdf5(path, writers=1, digits=4, release=release_)
     (tmp_path / "page.h5").write_text("<html>not found</html>")
     with pytest.raises(DataError, match="not a file of federated EMNIST"):
         read_hdf5(tmp_path / "page.h5")

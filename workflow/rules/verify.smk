@@ -33,8 +33,10 @@ rule verify:
     params:
         manifest=plan.in_results("manifest.csv"),
         folders=plan.verified_folders(),
+        raw=plan.in_data("raw"),
     message:
         "compare every file with the manifest"
     shell:
         'trap "rm -f {log:q}" EXIT; python -m replifed manifest verify {params.manifest:q} --folders {params.folders:q}'
+        " --raw-dir {params.raw:q}"
         " 2>&1 | tee {log:q}"

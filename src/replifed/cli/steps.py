@@ -140,12 +140,17 @@ def _add_manifest(commands: Any) -> None:
         (verify, "with files of the workflow"),
     ):
         part.add_argument("--folders", nargs="*", default=[], metavar="FOLDER", help=text)
+    text = "folder of raw files, to compare with their pins"
+    verify.add_argument("--raw-dir", type=Path, metavar="FOLDER", help=text)
 
 
 def _manifest_verify(arguments: argparse.Namespace) -> int:
+    from replifed.data import pins
     from replifed.store import manifest
 
     checked, faults = manifest.verify(arguments.manifest, arguments.folders)
+    if arguments.raw_dir:
+        faults += pins.faults(arguments.raw_dir)
     found = counted(len(faults), "fault")
     print("\n".join([*faults, f"{checked} files of {arguments.manifest} checked, {found}"]))
     return 1 if faults else 0

@@ -2,8 +2,8 @@
 
 For each kind of form (originals, then substitutes) every form is first looked up on this machine, in the raw
 folder and in the mirror, and only then at its URLs. Each file must pass its check: its official hash if one
-is known; else the hash recorded when it was first accepted; else its parsed content. A file that fails is an
-error under every policy: a surrogate replaces data that are not available, never data that are wrong.
+is known; else that pinned on first use; else its parsed content. A file that fails is an error under every
+policy: a surrogate replaces data that are not available, never data that are wrong.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from replifed.data.catalogue import CATALOGUE, SURROGATE_STAMP, Dataset, Form, RawFile
+from replifed.data.pins import Pin, acceptance, find_pin, needs_pin, pin_path, write_pin
 from replifed.data.records import find_record, write_record
-from replifed.data.streams import looks_like_web_page, stream_error
+from replifed.data.streams import looks_like_web_page, stream_error, unpacked
 from replifed.errors import DataError
 from replifed.store import hashes
 from replifed.store.atomic import explained, make_folder
@@ -48,7 +49,8 @@ def fetch(
 
     Parameters
     ----------
-    raw_dir : files go to ``<raw_dir>/<id>/``; files put there by hand are accepted after their checks.
+    raw_dir : files go to ``<raw_dir>/<id>/``; files put there by hand are accepted after their checks. Beside
+        it, in ``pins/``, originals without a published hash are pinned.
     policy : "auto" falls back to a surrogate, with a warning, if no form is available; "real" fails instead;
         "surrogate" generates one at once.
     mirror : a folder with copies of the files; default the environment variable REPLIFED_MIRROR.
@@ -64,7 +66,7 @@ def fetch(
         return record
 
     allowed = ("original", "substitute") if policy == "auto" or substitutes else ("original",)
-    search = _Search(dataset, raw_dir / dataset.id, mirror_folder(mirror))
+    search = _Search(dataset, raw_dir, mirror_folder(mirror))
     network = refresh or not _settled(dataset, raw_dir, policy, allowed)
     with search.locked_folder():
         form, files = search.first(allowed, network)
@@ -82,7 +84,7 @@ def replaceable(raw_dir: Path, mirror: Path | None) -> list[str]:
     """Return the data sets whose surrogate is in use although the mirror now has their files."""
     names = []
     for dataset in CATALOGUE.values():
-        record = find_record(raw_dir, dataset.id)
+        record = _record_before(raw_dir, dataset.id)
         if record and record["kind"] == "surrogate" and record["policy"] == "auto":
             forms = [[_copies(file, dataset, mirror) for file in form.files] for form in dataset.forms]
             if any(all(any(one.is_file() for one in some) for some in files) for files in forms):
@@ -103,16 +105,21 @@ def _settled(dataset: Dataset, raw_dir: Path, policy: str, allowed: Iterable[str
     A surrogate to which policy auto fell back stays until it is refreshed: trying dead hosts in every run
     would be slow, and results must not change by themselves when the network is back.
     """
-    try:
-        before = find_record(raw_dir, dataset.id)
-    except DataError:
-        before = None  # a damaged record is replaced
+    before = _record_before(raw_dir, dataset.id)
     if before is None:
         return False
     if before["kind"] == "surrogate":
         return policy == before["policy"] == "auto"
     here = all((raw_dir / dataset.id / file["name"]).exists() for file in before["files"])
     return here and before["kind"] in allowed
+
+
+def _record_before(raw_dir: Path, id_: str) -> dict[str, Any] | None:
+    """Return the record of an earlier fetch, None without one or for a damaged one, which is replaced."""
+    try:
+        return find_record(raw_dir, id_)
+    except DataError:
+        return None
 
 
 class _UnavailableError(Exception):
@@ -122,9 +129,11 @@ class _UnavailableError(Exception):
 class _Search:
     """Search for a data set's files; `reasons` are those of hosts that did not deliver them."""
 
-    def __init__(self, dataset: Dataset, folder: Path, mirror: Path | None) -> None:
-        self.dataset, self.folder, self.mirror = dataset, folder, mirror
-        self.incoming = folder / ".incoming"  # files that are not complete or not checked yet
+    def __init__(self, dataset: Dataset, raw_dir: Path, mirror: Path | None) -> None:
+        self.dataset, self.folder, self.mirror = dataset, raw_dir / dataset.id, mirror
+        self.incoming = self.folder / ".incoming"  # files that are not complete or not checked yet
+        self.pin_path = pin_path(raw_dir, dataset.id)
+        self.pin: Pin | None = None  # of the form that is looked for
         self.origins: dict[Path, str] = {}  # paths or URLs from which files were copied
         self.reasons: list[str] = []
 
@@ -163,18 +172,28 @@ class _Search:
         return None, []
 
     def _form(self, form: Form, online: bool) -> list[dict[str, Any]]:
-        """Copy and check all files of a form; return their entries in the record."""
+        """Copy, check and pin all files of a form; return their entries in the record."""
+        self.pin = find_pin(self.pin_path) if needs_pin(self.dataset, form) else None
         files: dict[Path, Path] = {}
         for file in form.files:
             final, copy = self.folder / file.name, self._file(file, online)
             # A file with an official hash is kept even if another file is not available.
             files[final] = self._moved(copy, final) if file.has_hash else copy
-        if not all(file.has_hash or hashes.recorded(self.folder / file.name) for file in form.files):
-            self._check_content(form, list(files.values()))
+        known = all(file.has_hash or self._pinned(file) for file in form.files)
+        meta = None if known else self._checked_content(form, list(files.values()))
         for final, copy in files.items():
             self._moved(copy, final)
         hashes.record(files)
-        return [{"name": final.name, **hashes.measure(final)._asdict()} for final in files]
+        entries = [{"name": final.name, **hashes.measure(final)._asdict()} for final in files]
+        if meta and needs_pin(self.dataset, form):
+            write_pin(self.pin_path, self.pin, entries, meta)
+            names = " and ".join(final.name for final in files)
+            why = f"no hash of {names} is published, only counts, which are right"
+            print(f"replifed: {self.dataset.id}: {why}; pinned in {self.pin_path}", file=sys.stderr)
+        return entries
+
+    def _pinned(self, file: RawFile) -> str | None:
+        return self.pin.hash_of(file.name) if self.pin else None
 
     def _moved(self, copy: Path, final: Path) -> Path:
         """Move a file to its final path, whole."""
@@ -221,23 +240,19 @@ class _Search:
         raise _UnavailableError("; ".join(dict.fromkeys(reasons)))
 
     def _checked(self, file: RawFile, copy: Path, origin: str) -> Path:
-        """Return `copy` if its hash is the official or the recorded one, or if there is none."""
+        """Return `copy` if its hash is the official or the pinned one, or if there is none."""
         self.origins[copy] = origin
         if looks_like_web_page(copy):
             raise DataError(f"{origin} is a web page, not {file.name}; replace or delete it")
         remedy = "delete or replace it"
-        recorded = hashes.recorded(self.folder / file.name)
-        record = self.folder / hashes.FOLDER / file.name
         if file.has_hash:
             algorithm = "sha256" if file.sha256 else "md5"
             wanted, whose = file.sha256 or file.md5, f"official {algorithm}"
-        elif recorded is None:
+        elif (wanted := self._pinned(file)) is None:
             return copy  # its content is checked later
-        elif not recorded.sha256:
-            raise DataError(f"{record} is damaged; delete it to have {file.name} checked as a new file")
         else:
-            wanted, algorithm, whose = recorded.sha256, "sha256", "sha256 recorded when it was first accepted"
-            remedy = f"{remedy}, or delete {record} to have it checked as a new file"
+            algorithm, whose = "sha256", "sha256 pinned on first use"
+            remedy = f"{remedy}, {acceptance(self.pin_path)}"
         measured = file_hash(copy, algorithm)
         if measured == wanted:
             return copy
@@ -248,17 +263,40 @@ class _Search:
             f"the {whose} is {wanted}{why}; {remedy}"
         )
 
-    def _check_content(self, form: Form, files: list[Path]) -> None:
+    def _checked_content(self, form: Form, files: list[Path]) -> dict[str, Any]:
+        """Parse and check the files of a form; return the metadata of their table."""
         from replifed.data.parse import read_form
 
         try:
-            read_form(self.dataset, form, files)
+            meta = read_form(self.dataset, form, files)[2]
+            if form.parser == "libsvm" and needs_pin(self.dataset, form):
+                for file in files:
+                    _check_end(file)  # counts do not show that the last number was cut
         except DataError as error:
             # The parser names the copy that it reads; the user knows its origin.
             text = str(error)
             for file in files:
                 text = text.replace(str(file), self.origins[file])
             raise DataError(text) from error
+        if self.pin and meta["content_sha256"] != self.pin.content_sha256:
+            names = ", ".join(self.origins[file] for file in files)
+            first = ", ".join(file.name for file in self.pin.files)
+            raise DataError(
+                f"{names} is not {self.dataset.id}: its content hash is {meta['content_sha256']}, "
+                f"that pinned on first use, of {first}, is {self.pin.content_sha256}; "
+                f"delete or replace it, {acceptance(self.pin_path)}"
+            )
+        return meta
+
+
+def _check_end(path: Path) -> None:
+    """Raise a `DataError` for a text whose last line has no end."""
+    last = b""
+    with unpacked(path) as stream:
+        while block := stream.read(1 << 20):
+            last = block
+    if not last.endswith(b"\n"):
+        raise DataError(f"{path}: no line end after the last number; the file may be truncated")
 
 
 def mirror_folder(mirror: str | Path | None = None) -> Path | None:

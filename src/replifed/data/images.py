@@ -16,7 +16,6 @@ import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence, Sized
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +27,8 @@ from replifed.errors import DataError
 
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 WRITERS, DIGITS = 350, 100
+# Writers and digits of the release's training part, by its documentation.
+RELEASE = (3383, 341_873)
 _MEMBER = "fed_emnist_digitsonly_train.h5"
 # ITU-R BT.601, as rgb2gray has it.
 _LUMA = np.array([0.2989, 0.5870, 0.1140])
@@ -69,13 +70,17 @@ def read_idx(paths: Sequence[Path], counts: Counts) -> tuple[NDArray, NDArray]:
 
 
 def read_writers_hdf5(
-    paths: Sequence[Path], counts: Counts, writers: int = WRITERS, digits: int = DIGITS
+    paths: Sequence[Path],
+    counts: Counts,
+    writers: int = WRITERS,
+    digits: int = DIGITS,
+    release: tuple[int, int] = RELEASE,
 ) -> tuple[NDArray[np.uint8], NDArray]:
     """Read the training part of TensorFlow Federated's `fed_emnist_digitsonly`, an HDF5 file or its archive.
 
     Group ``examples/<writer>`` holds ``pixels`` (n, 28, 28), 1 for white paper and 0 for ink, and ``label``
-    (n,); writers come in the order of their names. Returns pixels (writers * digits, 784), 0 for paper and
-    255 for ink, and labels.
+    (n,); writers come in the order of their names. All its writers and digits must be there, as many as
+    `release` says. Returns pixels (writers * digits, 784), 0 for paper and 255 for ink, and labels.
     """
     import h5py  # takes a tenth of a second
 
@@ -84,8 +89,12 @@ def read_writers_hdf5(
         try:
             with h5py.File(file, "r") as archive:
                 examples = archive["examples"]
-                enough = (name for name in sorted(examples) if len(examples[name]["label"]) >= digits)
-                names = [*islice(enough, writers)]
+                sizes = {name: len(examples[name]["label"]) for name in sorted(examples)}
+                held = len(sizes), sum(sizes.values())
+                if held != release:
+                    found, wanted = ("{} writers with {} digits".format(*part) for part in (held, release))
+                    raise DataError(f"{path}: {found} instead of {wanted}")
+                names = [name for name, size in sizes.items() if size >= digits][:writers]
                 if len(names) < writers:
                     raise DataError(_too_few(path, names, writers, digits))
                 white, y = (

@@ -14,7 +14,9 @@ from replifed.store import hashes
 from replifed.store.atomic import write_json
 
 
-class _File(BaseModel, strict=True):
+class File(BaseModel, strict=True):
+    """Name, hash and size of a raw file."""
+
     name: str
     sha256: str
     bytes: int
@@ -26,7 +28,7 @@ class _Record(BaseModel, strict=True):
     kind: Literal["original", "substitute", "surrogate"]
     stamp: str
     policy: str
-    files: list[_File]
+    files: list[File]
 
 
 def find_record(raw_dir: Path, id_: str) -> dict[str, Any] | None:
