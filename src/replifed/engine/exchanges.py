@@ -1,0 +1,97 @@
+"""How many exchanges a round needs: at what points clients look that follow from others' answers.
+
+From one exchange to the next a client knows what the server sent it, its own data and its own answers. So
+the answers of half the clients are changed; where another client is then asked at another point, an exchange
+must have come between. Points that are common to all clients but for noise are found like this, since the
+noise stays as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import Round
+from replifed.problems.audited import Call, audited
+
+MOST = 64  # exchanges that are counted at most
+# Answers are longer by this factor, which no rounding hides.
+_LONGER = 1.125
+# Scalars of line searches are counted for themselves, see `network.ledger.Cost.line_search_messages`.
+_SCALARS = ("loss", "client_losses", "along")
+# Answers of all clients together, (R, D).
+_OF_ALL = ("gradient", "mirror", "hessian_products")
+
+
+def exchanges_needed(algorithm: Any, state: Any, problem: Any, ctx: Round) -> int:
+    """Fewest exchanges in which a round from `state` can be done, `MOST` at most; it is run again for each.
+
+    One where fewer than two clients take part.
+    """
+    runs, some = len(state[0]), np.arange(problem.n_clients) if ctx.chosen is None else ctx.chosen[0]
+    if len(some) < 2:
+        return 1
+    changed = np.isin(np.arange(problem.n_clients), some[::2])
+
+    def asked(begin: int) -> list[Call]:
+        """Calls of the round, if answers from the call `begin` on are changed."""
+        listener = _Changes(changed, begin)
+        owned = type(state)(*(array.copy() for array in state))
+        algorithm.round(owned, audited(problem, runs, listener), ctx._replace(owned=False))
+        return listener.calls
+
+    before, begin = asked(MOST**3), 0
+    for exchange in range(1, MOST):
+        pairs = enumerate(zip(before, asked(begin), strict=False))
+        later = (k for k, (one, other) in pairs if k > begin and not _alike(one, other))
+        begin = next(later, -1)
+        if begin < 0:
+            return exchange
+    return MOST
+
+
+class _Changes:
+    """Listener that changes the answers of some clients, and keeps what the others are asked."""
+
+    def __init__(self, changed: NDArray, begin: int) -> None:
+        self._changed, self._begin = changed, begin
+        self.calls: list[Call] = []
+
+    def answer(self, call: Call, answer: Any) -> Any:
+        if call.name in _SCALARS:
+            return answer
+        lanes = self._changed[call.clients]  # (r or 1, c)
+        flat, whole = answer is not None and answer.ndim == 2, call.name in _OF_ALL
+        # Local models on sparse data have no axis of clients.
+        seen = [] if flat and not whole else [_unchanged(one, lanes) for one in call.arguments]
+        self.calls.append(call._replace(arguments=seen))
+        if answer is None or len(self.calls) <= self._begin or flat is not whole:
+            return answer
+        factor = np.where(lanes, _LONGER, 1.0).astype(answer.dtype)
+        return answer * (_LONGER if whole else factor.reshape(*lanes.shape, *(1,) * (answer.ndim - 2)))
+
+
+def _unchanged(argument: Any, lanes: NDArray) -> Any:
+    """Copy of an argument, zero for the clients whose answers are changed."""
+    if isinstance(argument, list | tuple):
+        return [_unchanged(one, lanes) for one in argument]
+    if not isinstance(argument, np.ndarray):
+        return argument
+    if argument.ndim < 3 or argument.shape[1] != lanes.shape[1]:
+        return argument.copy()
+    return np.where(lanes.reshape(*lanes.shape, *(1,) * (argument.ndim - 2)), 0, argument)
+
+
+def _alike(one: Call, other: Call) -> bool:
+    """Return True if two calls ask for the same."""
+    return one.name == other.name and _equal([one.clients, *one.arguments], [other.clients, *other.arguments])
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    return one is other or one == other
