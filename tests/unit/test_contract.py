@@ -6,6 +6,7 @@ line in `MESSAGES`: what it sends, counted by hand. At the end each check meets 
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import sys
@@ -531,6 +532,24 @@ class ReadsTheDataBehind(Sound):
         return ServerModel(after.x + 0 * np.mean(problem.smoothness.__self__.X)), cost
 
 
+class AsksACopy(Sound):
+    def round(self, state, problem, ctx):
+        after, cost = super().round(state, problem, ctx)
+        return ServerModel(after.x - 0.05 * copy.deepcopy(problem).gradient(after.x)), cost
+
+
+class ListsAttributes(Sound):
+    def round(self, state, problem, ctx):
+        after, cost = super().round(state, problem, ctx)
+        return ServerModel(after.x + 0 * np.mean(vars(problem)["y"])), cost
+
+
+class ReadsBehindLocalModels(Sound):
+    def round(self, state, problem, ctx):
+        after, cost = super().round(state, problem, ctx)
+        return ServerModel(after.x + 0 * np.mean(problem.local(state.x)._problem.y)), cost
+
+
 class LooksAtFiftyPoints(Sound):
     """Gradient descent of 50 exchanges in what it books as one; it books its gradients."""
 
@@ -552,6 +571,14 @@ class LooksAtFiftyNoisyPoints(LooksAtFiftyPoints):
 
     def points(self, u, ctx, k):
         return u + ctx.streams.draw(f"noise {k}", lambda rng: 0.1 * rng.standard_normal(u.shape[1:]))
+
+
+class TakesFiftySigns(LooksAtFiftyPoints):
+    def round(self, state, problem, ctx):
+        x = state.x
+        for _ in range(50):
+            x = x - per_run(self.step, x) * np.sign(problem.gradient(x))
+        return ServerModel(x), Cohort(problem, ctx).cost(50, None)
 
 
 class AveragesTwice(Sound):
@@ -639,16 +666,20 @@ BROKEN: dict[Callable[..., None], list[tuple[type, str]]] = {
     audits.check_secrecy: [
         (ReadsTheData, r"it reads problem\.X: clients' data stay with them"),
         (ReadsTheDataBehind, "has no attribute '__self__'"),
+        (AsksACopy, "it reads a copy of the problem"),
+        (ListsAttributes, r"it reads problem\.__dict__"),
+        (ReadsBehindLocalModels, "it reads _problem of local models"),
     ],
     audits.check_books: [
         (TakesAnotherStep, "books 648 of 1,296 sample gradients"),
         (SolvesBeforehand, "books 648 of 810 sample gradients"),
         (LooksAtHessians, "books 0 of 44 Hessians"),
-        (LooksAtLosses, "books 0 of 88 messages for values of losses"),
+        (LooksAtLosses, "books 0 of 88 values of losses"),
     ],
     audits.check_exchanges: [
         (LooksAtFiftyPoints, "books 1 exchange a round and needs 50: its clients look at points"),
         (LooksAtFiftyNoisyPoints, "books 1 exchange a round and needs 50"),
+        (TakesFiftySigns, "books 1 exchange a round and needs 50"),
         (AveragesTwice, "books 1 exchange a round and needs 2"),
     ],
     audits.check_process: [

@@ -101,7 +101,14 @@ LEAVES = [
     ("import sys\nsys.exit(0)\n", "mine.py:2: importing it ends or forks the process: SystemExit(0)"),
     ("import os\nos._exit(0)\n", "mine.py:2: importing it ends or forks the process: os._exit"),
     ("class Own(BaseException): pass\nraise Own\n", "mine.py:2: importing it ends or forks .*Own"),
-    (CHARGED.replace("return", "raise SystemExit(0)\n        return"), "mine.py:14: round ends or forks"),
+    (
+        CHARGED.replace("return", "raise SystemExit(0)\n        return"),
+        "^[^ ]*mine.py:14: round ends or forks",
+    ),
+    (
+        CHARGED + "\n    @classmethod\n    def example(cls):\n        raise SystemExit(0)\n",
+        "^[^ ]*mine.py:18: example ends",
+    ),
     (CHARGED.replace("return", "import os; os.fork()\n        return"), "round ends or forks .*os.fork"),
 ]
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ class _State(NamedTuple):
 
 def _numpy_random() -> tuple[Any, ...]:
     name, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002, which others may use
-    return name, keys.tobytes(), *rest
+    return name, np.asarray(keys).tobytes(), *rest
 
 
 def _set_numpy_random(saved: tuple[Any, ...]) -> None:
@@ -58,6 +59,8 @@ _STATES = (
 )
 # Functions of `os` that end the process, or fork it.
 _LEAVE = ("_exit", "abort", "fork", "forkpty", "execv", "execve")
+
+_OWN_DUNDERS = ("__init__", "__post_init__")
 
 _inside = False
 _said: set[str] = set()
@@ -123,6 +126,20 @@ def located(error: BaseException, path: Path | str) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     return f"{path}:{lines[-1]}" if lines else str(path)
+
+
+def members_at_arms_length(cls: type, path: Path) -> dict[str, Any]:
+    """Functions that `cls` and its bases in the file `path` define, guarded."""
+    kept: dict[str, Any] = {}
+    for one in reversed(cls.__mro__):
+        for name, member in vars(one).items() if one.__module__ == cls.__module__ else ():
+            if isinstance(member, FunctionType) and (name in _OWN_DUNDERS or not name.startswith("__")):
+                kept[name] = at_arms_length(member, path)
+            elif isinstance(member, classmethod):
+                kept[name] = classmethod(at_arms_length(member.__func__, path))
+            elif isinstance(member, property) and member.fget is not None:
+                kept[name] = property(at_arms_length(member.fget, path))
+    return kept
 
 
 def at_arms_length(function: Callable[..., Any], path: Path) -> Callable[..., Any]:

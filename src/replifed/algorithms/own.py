@@ -17,7 +17,13 @@ from types import ModuleType
 from typing import Any
 
 from replifed.algorithms.base import Method, check_settings
-from replifed.algorithms.guarded import EndsProcessError, at_arms_length, guarded, say
+from replifed.algorithms.guarded import (
+    EndsProcessError,
+    at_arms_length,
+    guarded,
+    members_at_arms_length,
+    say,
+)
 from replifed.errors import ConfigError, unknown_name
 
 _NEEDED = "a method is a dataclass of settings with round, and init and observe if those of Method do not fit"
@@ -93,10 +99,9 @@ def _completed(cls: type[Any], file: str) -> type[Any]:
         cls.__init__(self, *arguments, **settings)
         check_settings(self)
 
-    own = issubclass(cls, Method)
-    parts = {"__init__": cls.__init__ if own else init}
-    parts |= {name: getattr(cls, name) for name in ("init", "round", "observe") if hasattr(cls, name)}
-    path = Path(inspect.getfile(cls))
-    kept = {name: at_arms_length(part, path) for name, part in parts.items()}
+    own, path = issubclass(cls, Method), Path(inspect.getfile(cls))
+    kept = members_at_arms_length(cls, path)
+    if not own:
+        kept["__init__"] = at_arms_length(init, path)
     described = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     return type(cls.__name__, (cls,) if own else (cls, Method), {**kept, **described})

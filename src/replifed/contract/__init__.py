@@ -71,7 +71,9 @@ def kinds(cls: Any) -> list[str]:
             Case(cls, kind).run(1)
         except ReplifedError:
             continue
-        except Exception:  # an error of the method, which the checks will report
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # an error of the method, which the checks will report
             pass
         found.append(kind)
     return found
@@ -136,6 +138,8 @@ def first_fault(source: str) -> str:
         (audits.check_secrecy, case),
     ):
         if message := _fault(check, of):
+            if message.startswith(path := inspect.getfile(cls)):
+                return file + message.removeprefix(path)
             named = message.partition(":")[0]
             part = named if named in ("init", "observe") else "round"
             line = inspect.getsourcelines(getattr(cls, part))[1]

@@ -18,7 +18,7 @@ _COVERS = {"sample_gradients": "samples", "hessians": "hessians", "line_search_m
 _WORDS = {
     "sample_gradients": "sample gradients",
     "hessians": "Hessians",
-    "line_search_messages": "messages for values of losses",
+    "line_search_messages": "values of losses (Cost.line_search_messages)",
 }
 _ROUNDING = 1e-6
 # Rounds of a simulation in which exchanges are counted.

@@ -17,8 +17,9 @@ from replifed.algorithms.base import Round
 from replifed.problems.audited import Call, audited
 
 MOST = 64  # exchanges that are counted at most
-# Answers are longer by this factor, which no rounding hides.
-_LONGER = 1.125
+# Gradients and models are turned round, which no rule of signs hides; the rest must keep its sign, and grows.
+_TURNED, _GROWN = -1.0, 1.125
+_KEEP_THEIR_SIGN = ("client_hessians", "per_client_hessians", "oracle", "mirror", "sources")
 # Scalars of line searches are counted for themselves, see `network.ledger.Cost.line_search_messages`.
 _SCALARS = ("loss", "client_losses", "along")
 # Answers of all clients together, (R, D).
@@ -39,7 +40,8 @@ def exchanges_needed(algorithm: Any, state: Any, problem: Any, ctx: Round) -> in
         """Calls of the round, if answers from the call `begin` on are changed."""
         listener = _Changes(changed, begin)
         owned = type(state)(*(array.copy() for array in state))
-        algorithm.round(owned, audited(problem, runs, listener), ctx._replace(owned=False))
+        with np.errstate(all="ignore"):
+            algorithm.round(owned, audited(problem, runs, listener), ctx._replace(owned=False))
         return listener.calls
 
     before, begin = asked(MOST**3), 0
@@ -69,8 +71,11 @@ class _Changes:
         self.calls.append(call._replace(arguments=seen))
         if answer is None or len(self.calls) <= self._begin or flat is not whole:
             return answer
-        factor = np.where(lanes, _LONGER, 1.0).astype(answer.dtype)
-        return answer * (_LONGER if whole else factor.reshape(*lanes.shape, *(1,) * (answer.ndim - 2)))
+        change = _GROWN if call.name in _KEEP_THEIR_SIGN else _TURNED
+        if whole:
+            return answer * change
+        factor = np.where(lanes, change, 1.0).astype(answer.dtype)
+        return answer * factor.reshape(*lanes.shape, *(1,) * (answer.ndim - 2))
 
 
 def _unchanged(argument: Any, lanes: NDArray) -> Any:

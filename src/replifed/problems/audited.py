@@ -33,6 +33,8 @@ _COUNTED_LOCALLY = {"gradient", "descend", "restricted_minima", "restricted_desc
 _BATCH = {"gradient": 1, "per_client_gradients": 1, "oracle": 2, "sources": 1}
 _CHOSEN = {"oracle": 1, "sources": 0}
 
+_STAYS = "it reads {}: clients' data stay with them; ask for gradients, Hessians or losses"
+
 _idle: ContextVar[NDArray | None] = ContextVar("idle", default=None)
 
 
@@ -119,45 +121,55 @@ def audited(problem: Any, runs: int, listener: Listener) -> Any:
     return _Audited(problem, _Place(np.arange(runs), everyone, sizes, listener))
 
 
-class _Audited:
+class _Hidden:
+    """What stands before a problem, or before local models, and lets calls through that are counted."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, *of: Any) -> None:
+        self._of = of
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("__class__", "__reduce_ex__"):
+            return object.__getattribute__(self, name)
+        return object.__getattribute__(self, "_found")(name, *object.__getattribute__(self, "_of"))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise RawDataError(_STAYS.format("a copy of the problem"))
+
+
+class _Audited(_Hidden):
     """A problem, or a part of it."""
 
-    __slots__ = ("__place", "__raw")
+    __slots__ = ()
 
-    def __init__(self, raw: Any, place: _Place) -> None:
-        self.__raw, self.__place = raw, place
-
-    def __getattr__(self, name: str) -> Any:
-        raw, place = self.__raw, self.__place
+    @staticmethod
+    def _found(name: str, raw: Any, place: _Place) -> Any:
         found = getattr(raw, name)  # an AttributeError for what the problem lacks
         if name in _FREE:
             return _unbound(found)
         if name in _COUNTED:
             return _counted(found, name, raw, place)
+        if name == "local":
+            return _local(found, raw, place)
         if name in _SPECIAL:
             return _SPECIAL[name](found, place)
-        raise RawDataError(
-            f"it reads problem.{name}: clients' data stay with them; ask for gradients, Hessians or losses"
-        )
+        raise RawDataError(_STAYS.format(f"problem.{name}"))
 
 
-class _AuditedLocally:
+class _AuditedLocally(_Hidden):
     """Local models of the clients that take part."""
 
-    __slots__ = ("__place", "__problem", "__raw")
+    __slots__ = ()
 
-    def __init__(self, raw: Any, problem: Any, place: _Place) -> None:
-        self.__raw, self.__problem, self.__place = raw, problem, place
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.__raw, name)
+    @staticmethod
+    def _found(name: str, raw: Any, problem: Any, place: _Place) -> Any:
+        found = getattr(raw, name)
         if name in _FREE_LOCALLY:
             return _unbound(found)
         if name in _COUNTED_LOCALLY:
-            return _counted(found, name, self.__problem, self.__place, "local ")
-        raise RawDataError(
-            f"it reads {name} of local models: clients' data stay with them; ask for gradients"
-        )
+            return _counted(found, name, problem, place, "local ")
+        raise RawDataError(_STAYS.format(f"{name} of local models"))
 
 
 def _unbound(found: Any) -> Any:
@@ -206,12 +218,11 @@ def _counted(
     return asked
 
 
-def _local(ask: Callable[..., Any], place: _Place) -> Callable[..., Any]:
+def _local(ask: Callable[..., Any], problem: Any, place: _Place) -> Callable[..., Any]:
     def local(x: NDArray, *, clients: NDArray | None = None, **more: Any) -> Any:
         of = place.among(clients)
         of.report("local", [x], None)
-        part = ask(x, clients=clients, **more)
-        return _AuditedLocally(part, ask.__self__, of)
+        return _AuditedLocally(ask(x, clients=clients, **more), problem, of)
 
     return local
 
@@ -257,7 +268,6 @@ def _hessian_products(ask: Callable[..., Any], place: _Place) -> Callable[..., A
 
 
 _SPECIAL = {
-    "local": _local,
     "with_clients": _with_clients,
     "with_runs": _with_runs,
     "along": _along,
