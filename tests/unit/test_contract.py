@@ -573,6 +573,17 @@ class LooksAtFiftyNoisyPoints(LooksAtFiftyPoints):
         return u + ctx.streams.draw(f"noise {k}", lambda rng: 0.1 * rng.standard_normal(u.shape[1:]))
 
 
+class LooksAlongALine(LooksAtFiftyPoints):
+    """At points that do not follow from each other."""
+
+    def round(self, state, problem, ctx):
+        x = state.x
+        g = [problem.gradient(x * (1 + k / 100)) for k in range(50)]
+        return ServerModel(x - per_run(self.step, x) * np.mean(g, axis=0)), Cohort(problem, ctx).cost(
+            50, None
+        )
+
+
 class TakesFiftySigns(LooksAtFiftyPoints):
     def round(self, state, problem, ctx):
         x = state.x
@@ -677,8 +688,9 @@ BROKEN: dict[Callable[..., None], list[tuple[type, str]]] = {
         (LooksAtLosses, "books 0 of 88 values of losses"),
     ],
     audits.check_exchanges: [
-        (LooksAtFiftyPoints, "books 1 exchange a round and needs 50: its clients look at points"),
+        (LooksAtFiftyPoints, "books 1 exchange a round and needs 50: its clients look at points that"),
         (LooksAtFiftyNoisyPoints, "books 1 exchange a round and needs 50"),
+        (LooksAlongALine, "books 1 exchange a round and needs 50"),
         (TakesFiftySigns, "books 1 exchange a round and needs 50"),
         (AveragesTwice, "books 1 exchange a round and needs 2"),
     ],

@@ -42,7 +42,7 @@ def check_exchanges(case: Case) -> None:
         found = exchanges_difference(np.max(cost.exchanges), needed)
         expect(
             not found or declared(algorithm, "exchanges_differ"),
-            f"{found}: its clients look at points that follow from what others answered in the same round",
+            f"{found}: its clients look at points that fewer cannot have brought",
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Round
-from replifed.engine.exchanges import MOST, exchanges_needed
+from replifed.engine.exchanges import MOST, CommonPoints, exchanges_needed
 from replifed.network.ledger import Cost, Ledger
 from replifed.problems.audited import Call, audited
 
@@ -21,7 +21,7 @@ _WORDS = {
     "line_search_messages": "values of losses (Cost.line_search_messages)",
 }
 _ROUNDING = 1e-6
-# Rounds of a simulation in which exchanges are counted.
+# Rounds of a simulation that are run again to count exchanges; common points are counted in all.
 _LOOKED_AT = 2
 
 
@@ -42,6 +42,7 @@ class Audit:
         self._exchanges = {name: np.zeros(runs) for name in ("exchanges_booked", "exchanges_needed")}
         chosen = np.random.default_rng(len(rounds)).permutation(rounds)[:_LOOKED_AT]
         self._looked_at, self._needed = {*chosen.tolist()}, 0
+        self._points: CommonPoints | None = None
         self._active: NDArray | None = None
         self._masked = False  # all clients compute, those of `active` take part
         self._server: NDArray | None = None
@@ -53,7 +54,7 @@ class Audit:
         """Totals as of `Ledger`, (R,) each, and what was found.
 
         booked_*, what is booked of each kind of work; outside, clients out of the cohort that were asked;
-        exchanges_booked and exchanges_needed, of the worst round that was looked at.
+        exchanges_booked and exchanges_needed, of the worst round.
         """
         booked = self._booked.totals
         work = {kind: np.maximum(booked[kind], self._taken[kind]) for kind in _COVERS}
@@ -62,6 +63,8 @@ class Audit:
 
     def answer(self, call: Call, answer: Any) -> Any:
         """Count a call; see `problems.audited.Listener`."""
+        if self._points is not None:
+            self._points.see(call)
         shape, inside = (len(call.runs), call.clients.shape[1]), np.ones((1, 1), bool)
         if self._active is not None:
             inside = self._active[call.runs[:, None] if len(self._active) > 1 else 0, call.clients]
@@ -93,8 +96,10 @@ class Audit:
         if self._server is None:
             self._server = algorithm.observe(state)["server"].copy()
         self._needed = 0
-        if ctx.t in self._looked_at and not getattr(algorithm, "centralised", False):
-            self._needed = exchanges_needed(algorithm, state, self._raw, ctx)
+        if not getattr(algorithm, "centralised", False):
+            self._points = CommonPoints(state)
+            if ctx.t in self._looked_at:
+                self._needed = exchanges_needed(algorithm, state, self._raw, ctx)
 
     def close(self, cost: Cost, runs: NDArray, server: NDArray) -> None:
         """Book the cost of a round, of the mask `runs` (R,), that ends at the server's models (R, D)."""
@@ -105,8 +110,9 @@ class Audit:
             self._taken[kind][moved] += amounts[moved]
             amounts[moved] = 0
         exchanges, booked = self._exchanges, np.max(cost.exchanges)
-        if self._needed - booked > (exchanges["exchanges_needed"] - exchanges["exchanges_booked"]).max():
-            exchanges["exchanges_booked"][:], exchanges["exchanges_needed"][:] = booked, self._needed
+        needed = max(self._needed, 0 if self._points is None else self._points.exchanges)
+        if needed - booked > (exchanges["exchanges_needed"] - exchanges["exchanges_booked"]).max():
+            exchanges["exchanges_booked"][:], exchanges["exchanges_needed"][:] = booked, needed
 
 
 def differences(totals: Mapping[str, NDArray]) -> list[str]:

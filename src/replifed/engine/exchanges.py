@@ -1,9 +1,9 @@
-"""How many exchanges a round needs: at what points clients look that follow from others' answers.
+"""How many exchanges a round needs: at what points clients look that the server must have brought them.
 
 From one exchange to the next a client knows what the server sent it, its own data and its own answers. So
 the answers of half the clients are changed; where another client is then asked at another point, an exchange
 must have come between. Points that are common to all clients but for noise are found like this, since the
-noise stays as it is.
+noise stays as it is. And an exchange brings one new point that is common to all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OF_ALL = ("gradient", "mirror", "hessian_products")
 
 
 def exchanges_needed(algorithm: Any, state: Any, problem: Any, ctx: Round) -> int:
-    """Fewest exchanges in which a round from `state` can be done, `MOST` at most; it is run again for each.
+    """Exchanges in which a round from `state` can be done, at most `MOST`; the round is run again for each.
 
     One where fewer than two clients take part.
     """
@@ -36,34 +36,68 @@ def exchanges_needed(algorithm: Any, state: Any, problem: Any, ctx: Round) -> in
         return 1
     changed = np.isin(np.arange(problem.n_clients), some[::2])
 
-    def asked(begin: int) -> list[Call]:
+    def asked(begin: int, points: CommonPoints | None = None) -> list[Call]:
         """Calls of the round, if answers from the call `begin` on are changed."""
-        listener = _Changes(changed, begin)
+        listener = _Changes(changed, begin, points)
         owned = type(state)(*(array.copy() for array in state))
         with np.errstate(all="ignore"):
             algorithm.round(owned, audited(problem, runs, listener), ctx._replace(owned=False))
         return listener.calls
 
-    before, begin = asked(MOST**3), 0
+    points = CommonPoints(state)
+    before, begin = asked(MOST**3, points), 0
     for exchange in range(1, MOST):
         pairs = enumerate(zip(before, asked(begin), strict=False))
         later = (k for k, (one, other) in pairs if k > begin and not _alike(one, other))
         begin = next(later, -1)
         if begin < 0:
-            return exchange
+            return min(max(exchange, points.exchanges), MOST)
     return MOST
+
+
+class CommonPoints:
+    """Points of a round from `state` at which all clients look together, counted as exchanges."""
+
+    def __init__(self, state: Any) -> None:
+        self._known = {_hashed(array) for array in state if array.ndim == 2}
+        self._seen: set[int] = set()
+
+    def see(self, call: Call) -> None:
+        """Add the point of a call, if it is common to the clients."""
+        # Local models began at the point of `local`.
+        if call.name in _SCALARS or call.name == "sources" or call.name.startswith("local "):
+            return
+        x, clients = call.arguments[0], call.clients.shape[1]
+        if np.ndim(x) == 3 and clients > 1:
+            if not (np.array_equal(x[0, 0], x[0, -1]) and (x[:, 1:] == x[:, :1]).all()):
+                return
+            x = x[:, 0]
+        if np.ndim(x) == 2:
+            self._seen.add(_hashed(x))
+
+    @property
+    def exchanges(self) -> int:
+        """One for each new point, and one for all that the state has."""
+        new = self._seen - self._known
+        return len(new) + (len(new) < len(self._seen))
+
+
+def _hashed(x: NDArray) -> int:
+    return hash((x + 0.0).tobytes())  # one zero
 
 
 class _Changes:
     """Listener that changes the answers of some clients, and keeps what the others are asked."""
 
-    def __init__(self, changed: NDArray, begin: int) -> None:
-        self._changed, self._begin = changed, begin
+    def __init__(self, changed: NDArray, begin: int, points: CommonPoints | None) -> None:
+        self._changed, self._begin, self._points = changed, begin, points
         self.calls: list[Call] = []
 
     def answer(self, call: Call, answer: Any) -> Any:
         if call.name in _SCALARS:
             return answer
+        if self._points is not None:
+            self._points.see(call)
         lanes = self._changed[call.clients]  # (r or 1, c)
         flat, whole = answer is not None and answer.ndim == 2, call.name in _OF_ALL
         # Local models on sparse data have no axis of clients.
