@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import sys
@@ -18,6 +19,8 @@ import numpy as np
 
 from replifed.errors import ConfigError
 
+_MT19937_BYTES = 624 * 4 + 4  # its words, and the place among them
+
 
 class _State(NamedTuple):
     """One kind of global state."""
@@ -27,20 +30,24 @@ class _State(NamedTuple):
     write: Callable[[Any], Any]
 
 
-def _numpy_random() -> tuple[Any, ...]:
-    name, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002, which others may use
-    return name, np.asarray(keys).tobytes(), *rest
+def _numpy_random() -> tuple[Any, bytes]:
+    """Generator behind np.random, and its memory: `get_state` takes as long as a short round."""
+    bits = np.random.get_bit_generator()
+    known = isinstance(bits, np.random.MT19937)
+    return bits, ctypes.string_at(bits.ctypes.state_address, _MT19937_BYTES) if known else b""
 
 
-def _set_numpy_random(saved: tuple[Any, ...]) -> None:
-    name, keys, *rest = saved
-    np.random.set_state((name, np.frombuffer(keys, np.uint32), *rest))  # noqa: NPY002
+def _set_numpy_random(saved: tuple[Any, bytes]) -> None:
+    bits, memory = saved
+    np.random.set_bit_generator(bits)
+    ctypes.memmove(bits.ctypes.state_address, memory, len(memory))
 
 
-def _set_environment(saved: dict[str, str]) -> None:
-    for name in os.environ.keys() - saved.keys():
+def _set_environment(saved: dict[Any, Any]) -> None:
+    names = {os.environ.decodekey(name): os.environ.decodevalue(value) for name, value in saved.items()}  # type: ignore[attr-defined]
+    for name in os.environ.keys() - names.keys():
         del os.environ[name]
-    os.environ.update(saved)
+    os.environ.update(names)
 
 
 def _set_filters(saved: list[Any]) -> None:
@@ -53,7 +60,7 @@ _STATES = (
     _State("np.seterr", np.geterr, lambda saved: np.seterr(**saved)),
     _State("np.set_printoptions", np.get_printoptions, lambda saved: np.set_printoptions(**saved)),
     _State("the working folder", os.getcwd, os.chdir),
-    _State("the environment", lambda: dict(os.environ), _set_environment),
+    _State("the environment", lambda: dict(os.environ._data), _set_environment),  # type: ignore[attr-defined]
     _State("the filters of warnings", lambda: [*warnings.filters], _set_filters),
     _State("the limit of recursion", sys.getrecursionlimit, sys.setrecursionlimit),
 )
