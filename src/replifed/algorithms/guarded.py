@@ -32,19 +32,19 @@ class _State(NamedTuple):
 
 def _numpy_random() -> tuple[Any, bytes]:
     """Generator behind np.random, and its memory: `get_state` takes as long as a short round."""
-    bits = np.random.get_bit_generator()
+    bits = np.random.get_bit_generator()  # type: ignore[attr-defined]
     known = isinstance(bits, np.random.MT19937)
     return bits, ctypes.string_at(bits.ctypes.state_address, _MT19937_BYTES) if known else b""
 
 
 def _set_numpy_random(saved: tuple[Any, bytes]) -> None:
     bits, memory = saved
-    np.random.set_bit_generator(bits)
+    np.random.set_bit_generator(bits)  # type: ignore[attr-defined]
     ctypes.memmove(bits.ctypes.state_address, memory, len(memory))
 
 
 def _set_environment(saved: dict[Any, Any]) -> None:
-    names = {os.environ.decodekey(name): os.environ.decodevalue(value) for name, value in saved.items()}  # type: ignore[attr-defined]
+    names = {os.fsdecode(name): os.fsdecode(value) for name, value in saved.items()}
     for name in os.environ.keys() - names.keys():
         del os.environ[name]
     os.environ.update(names)

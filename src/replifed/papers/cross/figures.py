@@ -148,10 +148,10 @@ USED = (
     "that the largest is open (…), and so is the median (–) if no more than half get there. “Not reached” "
     "is where none does. Tuning: what the search for the method's number used."
 )
-# Of a method from outside.
+# Of methods from outside.
 AUDITED = (
-    "Audit: what a method of your own books less than it needs. Sample gradients are what it takes, if it "
-    "books fewer; exchanges, which local steps on common points hide, are as it books them."
+    "Audit: where a method of your own books less than it needs. Its sample gradients are counted, whatever "
+    "it books; its rounds are as it has them, however many exchanges they need."
 )
 
 
