@@ -629,6 +629,21 @@ class Forks(Sound):
         return super().round(state, problem, ctx)
 
 
+class GoesClientByClient(Sound):
+    """Local steps in a loop over the clients, each a problem of its own: one exchange will do."""
+
+    needs = (Smooth, PerClientModels)
+
+    def round(self, state, problem, ctx):
+        cohort, models = Cohort(problem, ctx), []
+        for i in range(cohort.clients.shape[1]):
+            own, w = cohort.problem.with_clients(np.array([[i]])), state.x
+            for _ in range(3):
+                w = w - per_run(self.step, w) * own.gradient(w)
+            models.append(w)
+        return ServerModel(np.mean(models, axis=0)), cohort.cost(3, None)
+
+
 class Plain(Sound):
     def client(self, x, gradient, memory):
         return x - self.step * gradient(x), memory
@@ -718,6 +733,13 @@ def test_a_broken_method_is_noticed(check, broken, says):
     expected = (AssertionError, ValueError, AttributeError, ReplifedError)
     with pytest.raises(expected, match=says) if broken else nullcontext():
         check(case, *more)
+
+
+def test_a_loop_over_the_clients_needs_one_exchange():
+    for partial in (False, True):
+        case = Case(GoesClientByClient, "dense", partial)
+        audits.check_exchanges(case)
+        audits.check_books(case)
 
 
 def test_who_says_why_may_book_less():

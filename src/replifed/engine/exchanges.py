@@ -65,10 +65,11 @@ class CommonPoints:
     def see(self, call: Call) -> None:
         """Add the point of a call, if it is common to the clients."""
         # Local models began at the point of `local`.
-        if call.name in _SCALARS or call.name == "sources" or call.name.startswith("local "):
+        ours, alone = call.name.startswith("local "), call.clients.shape[1] == 1
+        if ours or alone or call.name in (*_SCALARS, "sources"):
             return
-        x, clients = call.arguments[0], call.clients.shape[1]
-        if np.ndim(x) == 3 and clients > 1:
+        x = call.arguments[0]
+        if np.ndim(x) == 3:
             if not (np.array_equal(x[0, 0], x[0, -1]) and (x[:, 1:] == x[:, :1]).all()):
                 return
             x = x[:, 0]
@@ -100,10 +101,14 @@ class _Changes:
             self._points.see(call)
         lanes = self._changed[call.clients]  # (r or 1, c)
         flat, whole = answer is not None and answer.ndim == 2, call.name in _OF_ALL
+        alone = lanes.shape[1] == 1  # a client for itself, of which models have no axis, either
         # Local models on sparse data have no axis of clients.
-        seen = [] if flat and not whole else [_unchanged(one, lanes) for one in call.arguments]
+        unseen = (flat and not whole) or (alone and lanes.any())
+        seen = [] if unseen else [_unchanged(one, lanes) for one in call.arguments]
         self.calls.append(call._replace(arguments=seen))
         if answer is None or len(self.calls) <= self._begin or flat is not whole:
+            return answer
+        if alone and not lanes.all():
             return answer
         change = _GROWN if call.name in _KEEP_THEIR_SIGN else _TURNED
         if whole:
