@@ -6,7 +6,10 @@ line in `MESSAGES`: what it sends, counted by hand. At the end each check meets 
 
 from __future__ import annotations
 
+import copy
 import math
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -22,14 +25,16 @@ from replifed.algorithms.base import POSITIVE, Method, Round, ServerModel, per_r
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Accelerated, Noisy, Stochastic
 from replifed.algorithms.registry import METHODS, method_class
-from replifed.contract import checks, examine, problems
+from replifed.contract import audits, checks, examine, problems
 from replifed.contract.checks import ROWS, Case, close, members
 from replifed.contract.problems import N, make
+from replifed.engine.audit import differences
 from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.fading import Constant
 from replifed.network.ledger import Cost, dense_bits
-from replifed.problems.base import Smooth
+from replifed.problems.audited import idle
+from replifed.problems.base import Hessian, LocalSteps, PerClientModels, Smooth
 
 # Settings that take other paths through the code than a method's example. A method needs none.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -473,6 +478,172 @@ class LosesTheBatch(Sound):
         return ServerModel(np.zeros(problem.dim))
 
 
+# -- planted cheats --------------------------------------------------------------------------------------
+
+
+class TakesAnotherStep(Sound):
+    """Books one of two gradients: local steps have common points only at first, so one exchange will do."""
+
+    def models(self, state, problem, ctx):
+        mean, models = super().models(state, problem, ctx)
+        local = problem.local(state.x, clients=ctx.chosen)
+        return mean, models - per_run(self.step, models) * local.gradient(models, None)
+
+
+class SolvesBeforehand(Sound):
+    def init(self, problem, streams):
+        x = super().init(problem, streams).x
+        return ServerModel(x - 0.05 * problem.gradient(x))
+
+
+class LooksAtHessians(Sound):
+    needs = (Smooth, Hessian, LocalSteps)
+
+    def models(self, state, problem, ctx):
+        mean, models = super().models(state, problem, ctx)
+        largest = problem.client_hessians(state.x).mean(axis=1).max(axis=(1, 2))
+        return mean, models / (1 + 0 * largest[:, None, None])
+
+
+class LooksAtLosses(Sound):
+    def round(self, state, problem, ctx):
+        after, cost = super().round(state, problem, ctx)
+        better = problem.loss(after.x) < problem.loss(state.x)
+        return ServerModel(np.where(better[:, None], after.x, 0.99 * state.x)), cost
+
+
+class ComputesIdly(Sound):
+    """Says that it throws away what it uses."""
+
+    def models(self, state, problem, ctx):
+        with idle(np.ones((len(state.x), 1), bool)):
+            return super().models(state, problem, ctx)
+
+
+class ReadsTheData(Sound):
+    def round(self, state, problem, ctx):
+        after, cost = super().round(state, problem, ctx)
+        return ServerModel(after.x + 0 * np.mean(problem.X)), cost
+
+
+class ReadsTheDataBehind(Sound):
+    def round(self, state, problem, ctx):
+        after, cost = super().round(state, problem, ctx)
+        return ServerModel(after.x + 0 * np.mean(problem.smoothness.__self__.X)), cost
+
+
+class AsksACopy(Sound):
+    def round(self, state, problem, ctx):
+        after, cost = super().round(state, problem, ctx)
+        return ServerModel(after.x - 0.05 * copy.deepcopy(problem).gradient(after.x)), cost
+
+
+class ListsAttributes(Sound):
+    def round(self, state, problem, ctx):
+        after, cost = super().round(state, problem, ctx)
+        return ServerModel(after.x + 0 * np.mean(vars(problem)["y"])), cost
+
+
+class ReadsBehindLocalModels(Sound):
+    def round(self, state, problem, ctx):
+        after, cost = super().round(state, problem, ctx)
+        return ServerModel(after.x + 0 * np.mean(problem.local(state.x)._problem.y)), cost
+
+
+class LooksAtFiftyPoints(Sound):
+    """Gradient descent of 50 exchanges in what it books as one; it books its gradients."""
+
+    needs = (Smooth, PerClientModels)
+
+    def round(self, state, problem, ctx):
+        cohort, x = Cohort(problem, ctx), state.x
+        for k in range(50):
+            u = self.points(np.repeat(x[:, None], cohort.clients.shape[1], axis=1), ctx, k)
+            x = x - per_run(self.step, x) * cohort.mean(cohort.problem.per_client_gradients(u))
+        return ServerModel(x), cohort.cost(50, None)
+
+    def points(self, u, ctx, k):
+        return u
+
+
+class LooksAtFiftyNoisyPoints(LooksAtFiftyPoints):
+    stochastic = True
+
+    def points(self, u, ctx, k):
+        return u + ctx.streams.draw(f"noise {k}", lambda rng: 0.1 * rng.standard_normal(u.shape[1:]))
+
+
+class LooksAlongALine(LooksAtFiftyPoints):
+    """At points that do not follow from each other."""
+
+    def round(self, state, problem, ctx):
+        x = state.x
+        g = [problem.gradient(x * (1 + k / 100)) for k in range(50)]
+        return ServerModel(x - per_run(self.step, x) * np.mean(g, axis=0)), Cohort(problem, ctx).cost(
+            50, None
+        )
+
+
+class TakesFiftySigns(LooksAtFiftyPoints):
+    def round(self, state, problem, ctx):
+        x = state.x
+        for _ in range(50):
+            x = x - per_run(self.step, x) * np.sign(problem.gradient(x))
+        return ServerModel(x), Cohort(problem, ctx).cost(50, None)
+
+
+class AveragesTwice(Sound):
+    def models(self, state, problem, ctx):
+        mean, models = super().models(state, problem, ctx)
+        return super().models(ServerModel(mean(models)), problem, ctx)
+
+    def cost(self, problem, ctx):
+        cost = super().cost(problem, ctx)
+        return cost._replace(sample_gradients=2 * cost.sample_gradients)
+
+
+class ChangesTheProcess(Sound):
+    def round(self, state, problem, ctx):
+        np.random.seed(0)  # noqa: NPY002
+        np.seterr(all="ignore")
+        os.chdir("/")
+        os.environ["REPLIFED_PLANTED"] = "1"
+        return super().round(state, problem, ctx)
+
+
+class DrawsFromNumpy(Sound):
+    def round(self, state, problem, ctx):
+        after, cost = super().round(state, problem, ctx)
+        drawn = np.random.standard_normal(after.x.shape)  # noqa: NPY002
+        return ServerModel(after.x + 1e-3 * drawn), cost
+
+
+class Exits(Sound):
+    def round(self, state, problem, ctx):
+        sys.exit(0)
+
+
+class Forks(Sound):
+    def round(self, state, problem, ctx):
+        os.fork()
+        return super().round(state, problem, ctx)
+
+
+class GoesClientByClient(Sound):
+    """Local steps in a loop over the clients, each a problem of its own: one exchange will do."""
+
+    needs = (Smooth, PerClientModels)
+
+    def round(self, state, problem, ctx):
+        cohort, models = Cohort(problem, ctx), []
+        for i in range(cohort.clients.shape[1]):
+            own, w = cohort.problem.with_clients(np.array([[i]])), state.x
+            for _ in range(3):
+                w = w - per_run(self.step, w) * own.gradient(w)
+            models.append(w)
+        return ServerModel(np.mean(models, axis=0)), cohort.cost(3, None)
+
+
 class Plain(Sound):
     def client(self, x, gradient, memory):
         return x - self.step * gradient(x), memory
@@ -518,6 +689,32 @@ BROKEN: dict[Callable[..., None], list[tuple[type, str]]] = {
     ],
     checks.check_uplink: [(LearnsForNothing, "sends nothing")],
     check_messages: [(SendsHalf, "bits up in round 0")],
+    audits.check_secrecy: [
+        (ReadsTheData, r"it reads problem\.X: clients' data stay with them"),
+        (ReadsTheDataBehind, "has no attribute '__self__'"),
+        (AsksACopy, "it reads a copy of the problem"),
+        (ListsAttributes, r"it reads problem\.__dict__"),
+        (ReadsBehindLocalModels, "it reads _problem of local models"),
+    ],
+    audits.check_books: [
+        (TakesAnotherStep, "books 648 of 1,296 sample gradients"),
+        (SolvesBeforehand, "books 648 of 810 sample gradients"),
+        (LooksAtHessians, "books 0 of 44 Hessians"),
+        (LooksAtLosses, "books 0 of 88 values of losses"),
+    ],
+    audits.check_exchanges: [
+        (LooksAtFiftyPoints, "books 1 exchange a round and needs 50: its clients look at points that"),
+        (LooksAtFiftyNoisyPoints, "books 1 exchange a round and needs 50"),
+        (LooksAlongALine, "books 1 exchange a round and needs 50"),
+        (TakesFiftySigns, "books 1 exchange a round and needs 50"),
+        (AveragesTwice, "books 1 exchange a round and needs 2"),
+    ],
+    audits.check_process: [
+        (ChangesTheProcess, r"np\.random \(.*\), np\.seterr, the working folder, the environment"),
+        (DrawsFromNumpy, r"it changes np\.random"),
+        (Exits, r"test_contract\.py:\d+: Exits ends or forks the process: SystemExit\(0\)"),
+        (Forks, r"test_contract\.py:\d+: Forks ends or forks the process: os\.fork"),
+    ],
 }
 
 
@@ -533,8 +730,54 @@ def test_a_broken_method_is_noticed(check, broken, says):
     more = [both_ways] if check is check_messages else []
     sound = Plain if check is checks.check_plain else Sound
     case = Case(broken or sound, "dense", partial=check is checks.check_cohort_costs)
-    with pytest.raises((AssertionError, ValueError), match=says) if broken else nullcontext():
+    expected = (AssertionError, ValueError, AttributeError, ReplifedError)
+    with pytest.raises(expected, match=says) if broken else nullcontext():
         check(case, *more)
+
+
+def test_a_loop_over_the_clients_needs_one_exchange():
+    for partial in (False, True):
+        case = Case(GoesClientByClient, "dense", partial)
+        audits.check_exchanges(case)
+        audits.check_books(case)
+
+
+def test_who_says_why_may_book_less():
+    for broken, reason, check in (
+        (TakesAnotherStep, "counts_differ", audits.check_books),
+        (LooksAtFiftyPoints, "exchanges_differ", audits.check_exchanges),
+    ):
+        check(Case(type("Declared", (broken,), {reason: "the second is a by-product of the first"}), "dense"))
+
+
+def test_an_answer_that_is_said_to_be_thrown_away_is_nothing():
+    case = Case(ComputesIdly, "dense")
+    assert not np.array_equal(case.run(2).state.x, case.run(0).state.x)
+    assert np.array_equal(case.run(2, audited=True).state.x, case.run(0).state.x)
+
+
+def test_a_counter_changes_no_run_and_counts_what_is_taken():
+    case = Case(TakesAnotherStep, "dense", partial=True)
+    counted, alone = case.run(5, audited=True), case.run(5)
+    assert checks.same(counted.state, alone.state)
+    np.testing.assert_array_equal(counted.ledger["booked_sample_gradients"], alone.ledger["sample_gradients"])
+    np.testing.assert_array_equal(counted.ledger["sample_gradients"], 2 * alone.ledger["sample_gradients"])
+    assert differences({name: totals[-1] for name, totals in counted.ledger.items()}) == [
+        f"books {np.mean(alone.ledger['sample_gradients'][-1]):,.0f} of "
+        f"{2 * np.mean(alone.ledger['sample_gradients'][-1]):,.0f} sample gradients"
+    ]
+    flagged = Case(LooksAtFiftyPoints, "dense").run(3, audited=True).ledger
+    assert flagged["exchanges_needed"][-1, 0] == 50 and flagged["exchanges_booked"][-1, 0] == 1
+
+
+def test_clients_out_of_the_cohort_are_not_asked():
+    class AsksEveryone(Sound):
+        def models(self, state, problem, ctx):
+            problem.client_gradients(state.x)
+            return super().models(state, problem, ctx)
+
+    with pytest.raises(AssertionError, match="asks clients that are out of the round's cohort"):
+        audits.check_books(Case(AsksEveryone, "dense", partial=True))
 
 
 def test_before_a_run_a_method_is_refused_that_reads_what_it_wrote(monkeypatch):

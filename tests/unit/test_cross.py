@@ -199,8 +199,16 @@ def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
         # The profile has a panel for methods that are in none of its groups.
         assert [len(ax.lines) for ax in drawn.axes if ax.axison][-1] == (1 if name == "profile" else 2)
     used, pairs = (TABLES[name].show(TABLES[name].table(inputs)) for name in ("table1", "pairs"))
-    assert used["a9a"]["method"].tolist() == ["FedAvg", "mine"]
+    assert used["a9a"]["method"].tolist() == ["FedAvg", "mine"] and "audit" not in used["a9a"]
     assert pairs["a9a, gap 0.01"]["method"].tolist() == ["1 mine", "2 FedAvg"]
+
+    booked = dict(booked_sample_gradients=run["sample_gradients"] / 3, booked_hessians=0, hessians=0)
+    other = dict(booked_line_search_messages=0, line_search_messages=0, outside=0)
+    audited = run.assign(**booked, **other, exchanges_booked=1.0, exchanges_needed=50.0)
+    inputs.run = lambda experiment, method: audited if method == "mine" else run
+    used = TABLES["table1"].show(TABLES["table1"].table(inputs))
+    said = "books 1 of 3 sample gradients; books 1 exchange a round and needs 50"
+    assert used["a9a"]["audit"].tolist() == ["", said]
 
 
 @pytest.fixture(scope="module")

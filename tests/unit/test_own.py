@@ -1,10 +1,17 @@
 """A method from a file of one's own: what it must have, what it is told, and how it is checked."""
 
+import os
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from replifed import cli
 from replifed.algorithms.own import load
+from replifed.contract import first_fault
+from replifed.contract.audits import check_process
+from replifed.contract.checks import Case
 from replifed.errors import ConfigError
 from replifed.problems.base import Smooth
 
@@ -86,5 +93,49 @@ def test_check_prints_what_is_kept_and_what_is_not(tmp_path, capsys, cost, statu
 
 def test_check_knows_the_methods_of_the_package(capsys):
     assert cli.main(["check", "fedavg"]) == 0
-    assert "FedAvg: 12 of 12 parts of the contract are kept" in capsys.readouterr().out
+    assert "FedAvg: 16 of 16 parts of the contract are kept" in capsys.readouterr().out
     assert cli.main(["check", "fedavgg"]) == 2
+
+
+LEAVES = [
+    ("import sys\nsys.exit(0)\n", "mine.py:2: importing it ends or forks the process: SystemExit(0)"),
+    ("import os\nos._exit(0)\n", "mine.py:2: importing it ends or forks the process: os._exit"),
+    ("class Own(BaseException): pass\nraise Own\n", "mine.py:2: importing it ends or forks .*Own"),
+    (
+        CHARGED.replace("return", "raise SystemExit(0)\n        return"),
+        "^[^ ]*mine.py:14: round ends or forks",
+    ),
+    (
+        CHARGED + "\n    @classmethod\n    def example(cls):\n        raise SystemExit(0)\n",
+        "^[^ ]*mine.py:18: example ends",
+    ),
+    (CHARGED.replace("return", "import os; os.fork()\n        return"), "round ends or forks .*os.fork"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), LEAVES)
+def test_a_file_may_not_end_or_fork_the_process(tmp_path, text, says):
+    assert re.search(says.replace("(0)", r"\(0\)"), first_fault(written(tmp_path, text)))
+
+
+def everything():
+    return np.random.get_state(legacy=True)[1].tolist(), np.geterr(), Path.cwd(), dict(os.environ)  # noqa: NPY002
+
+
+def test_what_a_file_sets_for_all_is_set_back_and_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = everything()
+    sets = "\nimport os, numpy as np\nnp.random.seed(3)\nnp.seterr(over='ignore')\n"
+    acts = "os.chdir('/'); os.environ['REPLIFED_PLANTED'] = '1'\n        return"
+    case = Case(load(written(tmp_path, sets + CHARGED.replace("return", acts))), "dense")
+    case.run(2)
+    assert everything() == before
+    said = capsys.readouterr().err.splitlines()
+    for named in (
+        "importing it changes np.random",
+        "importing it changes np.seterr",
+        "round changes the work",
+    ):
+        assert len([line for line in said if named in line]) == 1
+    with pytest.raises(AssertionError, match=r"it changes the working folder, the environment, np\.random"):
+        check_process(case)

@@ -104,6 +104,8 @@ class Method:
         Why clients with the same data and random numbers do not act as one.
     centralised : bool
         Whether the data are where the server is, so that nothing is sent.
+    counts_differ, exchanges_differ : str
+        Why a round books less work than it takes, or fewer exchanges than it needs.
     """
 
     needs: ClassVar[tuple[type, ...]] = (Smooth, LocalSteps)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import COUNT, POSITIVE, Method, Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import BITS_PER_VALUE, Cost, dense_bits
+from replifed.problems.audited import idle
 from replifed.problems.base import PerClientModels, Smooth
 
 
@@ -41,7 +42,8 @@ class FedNova(Method):
         x_i = x = np.repeat(state.x[:, None], tau.shape[1], axis=1)
         eta = per_run(self.step, x)
         for k, batch in enumerate(cohort.minibatches(K, b)):
-            x_i = x_i - (k < tau) * eta * cohort.problem.per_client_gradients(x_i, batch)
+            with idle((k >= tau)[..., 0]):
+                x_i = x_i - (k < tau) * eta * cohort.problem.per_client_gradients(x_i, batch)
         d_i = (x - x_i) / tau  # eta times the mean of the gradients
         tau_eff = (p * tau).sum(axis=1)
         server = state.x - tau_eff * (p * d_i).sum(axis=1)

@@ -26,6 +26,7 @@ from replifed.algorithms.base import (
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost
 from replifed.operators.matrices import solve_each
+from replifed.problems.audited import idle
 from replifed.problems.base import PerClientModels, Smooth
 
 # Restricting to the runs that still have steps to go copies their data: it pays below this share of runs.
@@ -142,8 +143,9 @@ class SteppedSolver(LocalSolver):
         done = np.empty_like(start)
         going = np.arange(len(start))  # runs of `start` that `state` still holds
         for k in range(int(counts.max())):
-            state = self._advance(state, objective, None if drawn is None else drawn[:, k], *constants)
             left = counts[going]
+            with idle(left[:, None] <= k):
+                state = self._advance(state, objective, None if drawn is None else drawn[:, k], *constants)
             arrived = left == k + 1
             still = left > k + 1
             done[going[arrived]] = state[0][arrived]
@@ -303,6 +305,7 @@ class Exact(LocalSolver):
     """
 
     steps: ClassVar[int] = 1  # type: ignore[misc]
+    counts_differ: ClassVar[str] = "it stands for an exact minimiser, however that is computed"
 
     def solve(self, objective, start, drawn, counts=None):
         w = start

@@ -17,6 +17,13 @@ from types import ModuleType
 from typing import Any
 
 from replifed.algorithms.base import Method, check_settings
+from replifed.algorithms.guarded import (
+    EndsProcessError,
+    at_arms_length,
+    guarded,
+    members_at_arms_length,
+    say,
+)
 from replifed.errors import ConfigError, unknown_name
 
 _NEEDED = "a method is a dataclass of settings with round, and init and observe if those of Method do not fit"
@@ -58,12 +65,18 @@ def _module(path: Path, shown: str) -> ModuleType:
     assert spec is not None and spec.loader is not None  # it ends in .py
     module = sys.modules[name] = module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with guarded(path, "importing it") as changed:
+            spec.loader.exec_module(module)
+    except EndsProcessError as error:
+        del sys.modules[name]
+        raise EndsProcessError(str(error).replace(str(path), shown, 1)) from error
     except Exception as error:
         del sys.modules[name]
         # A syntax error's own text names file and line once more.
         text = error.msg if isinstance(error, SyntaxError) else error
         raise ConfigError(f"{shown}:{_line(error, path)}: {type(error).__name__}: {text}") from error
+    say(shown, "importing it", changed)
+    module.__dict__["replifed_changed"] = changed
     return module
 
 
@@ -81,11 +94,14 @@ def _completed(cls: type[Any], file: str) -> type[Any]:
         raise ConfigError(f"{where} is no dataclass: {_NEEDED}")
     if not callable(getattr(cls, "round", None)):
         raise ConfigError(f"{where} has no round: {_NEEDED}")
-    if issubclass(cls, Method):
-        return cls
 
     def init(self: Any, *arguments: Any, **settings: Any) -> None:
         cls.__init__(self, *arguments, **settings)
         check_settings(self)
 
-    return type(cls.__name__, (cls, Method), {"__init__": init, "__module__": cls.__module__})
+    own, path = issubclass(cls, Method), Path(inspect.getfile(cls))
+    kept = members_at_arms_length(cls, path)
+    if not own:
+        kept["__init__"] = at_arms_length(init, path)
+    described = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    return type(cls.__name__, (cls,) if own else (cls, Method), {**kept, **described})

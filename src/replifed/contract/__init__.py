@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from replifed.algorithms.guarded import located
 from replifed.algorithms.registry import class_of
-from replifed.contract import checks, problems
+from replifed.contract import audits, checks, problems
 from replifed.contract.checks import Case
 from replifed.errors import ReplifedError
+from replifed.problems.audited import RawDataError
 
 
 def _everyone(case: Case) -> bool:
@@ -44,6 +45,10 @@ CHECKS: dict[Callable[[Case], None], Callable[[Case], bool]] = {
     checks.check_refusals: _once,
     checks.check_cohort_costs: lambda case: case.partial,
     checks.check_uplink: _everyone,
+    audits.check_secrecy: lambda case: True,
+    audits.check_books: lambda case: True,
+    audits.check_exchanges: lambda case: not getattr(case.cls, "centralised", False),
+    audits.check_process: _once,
     checks.check_plain: _is_plain,
 }
 
@@ -66,7 +71,9 @@ def kinds(cls: Any) -> list[str]:
             Case(cls, kind).run(1)
         except ReplifedError:
             continue
-        except Exception:  # an error of the method, which the checks will report
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # an error of the method, which the checks will report
             pass
         found.append(kind)
     return found
@@ -110,7 +117,7 @@ def first_fault(source: str) -> str:
     """Return the first error of a custom method, FILE.py:CLASS, in one line; "" if there is none.
 
     It is imported, and rounds of it are run: does it return the right types, leave its state unchanged, and
-    read no more of a state that it owns once it has written to it?
+    read no more of a state that it owns once it has written to it, and none of the clients' data?
     """
     try:
         cls = class_of(source)
@@ -118,7 +125,9 @@ def first_fault(source: str) -> str:
         return str(error)
     try:
         case, *others = cases(cls)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return f"{source}: {describe(error, cls)}"
     file = source.rpartition(":")[0]
     with_cohort = next((other for other in others if other.partial), case)
@@ -126,8 +135,11 @@ def first_fault(source: str) -> str:
         (checks.check_form, case),
         (checks.check_purity, case),
         (checks.check_ownership, with_cohort),
+        (audits.check_secrecy, case),
     ):
         if message := _fault(check, of):
+            if message.startswith(path := inspect.getfile(cls)):
+                return file + message.removeprefix(path)
             named = message.partition(":")[0]
             part = named if named in ("init", "observe") else "round"
             line = inspect.getsourcelines(getattr(cls, part))[1]
@@ -139,16 +151,20 @@ def first_fault(source: str) -> str:
 def _fault(check: Callable[[Case], None], case: Case) -> str:
     try:
         check(case)
-    except Exception as error:  # an error in a method's code breaks the contract too
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # an error in a method's code, or its exit, breaks the contract too
         return describe(error, case.cls)
     return ""
 
 
-def describe(error: Exception, cls: Any) -> str:
+def describe(error: BaseException, cls: Any) -> str:
     """Return an exception in one line, with its line in the file of the class."""
     text = " ".join(str(error).split())
-    if isinstance(error, AssertionError | ReplifedError):
+    in_words = isinstance(error, AssertionError | ReplifedError)
+    if in_words and not isinstance(error, RawDataError):
         return text
-    file = inspect.getfile(cls)
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return f"{type(error).__name__}: {text}" + (f" (line {lines[-1]})" if lines else "")
+    line = located(error, inspect.getfile(cls)).rpartition(":")[2]
+    return (text if in_words else f"{type(error).__name__}: {text}") + (
+        f" (line {line})" if line.isdigit() else ""
+    )

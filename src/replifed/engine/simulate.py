@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, Algorithm, Range, Round
+from replifed.engine.audit import Audit
 from replifed.engine.memory import refuse_what_does_not_fit
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.ledger import Ledger
@@ -93,6 +94,7 @@ def simulate(
     until: Callable[[dict[str, NDArray]], NDArray] | None = None,
     progress: Callable[[int, int], None] | None = None,
     resume: tuple[int, Any] | None = None,
+    audited: bool = False,
 ) -> History:
     """Run `algorithm` on `problem` for rounds 1 to `rounds`, R runs side by side.
 
@@ -123,6 +125,9 @@ def simulate(
         Called with (rounds done, rounds) after each round.
     resume : (int, state), optional
         Go on from that round and state. The ledger then counts from there.
+    audited : bool
+        Count what the method takes of the clients' data, and hide these from it: the ledger has the totals of
+        `engine.audit.Audit`.
 
     Raises
     ------
@@ -144,13 +149,17 @@ def simulate(
         raise ReplifedError(f"{type(algorithm).__name__} is defined for full participation only")
     refuse_what_does_not_fit(algorithm, problem, len(streams), getattr(cohort, "size", None))
     metrics = {"objective": objective} if metrics is None else metrics
-    begin, state = resume if resume is not None else (0, algorithm.init(problem, streams))
+    begin = resume[0] if resume is not None else 0
+    audit = Audit(problem, len(streams), range(begin, rounds)) if audited else None
+    handed = problem if audit is None else audit.problem
+    state = resume[1] if resume is not None else algorithm.init(handed, streams)
     due = {t for t in range(begin + 1, rounds + 1) if t >= record_from and t % record_every == 0} | {rounds}
 
     def taken(name: str, t: int) -> bool:
         return seldom is None or name not in seldom or t in (begin, rounds) or seldom[name](t)
 
-    recorder = _Recorder(problem, metrics, taken, Ledger(len(streams)))
+    ledger = Ledger(len(streams))
+    recorder = _Recorder(problem, metrics, taken, ledger if audit is None else audit)
     alive = np.ones(len(streams), dtype=bool)
     # Runs that diverge overflow; the recorder marks them, so warnings are off.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -161,10 +170,15 @@ def simulate(
             budget = None if channel is None else channel(now, problem.n_clients)
             # Others may hold the state that the first round gets; those that rounds return are the loop's.
             ctx = Round(t, active, budget, now, chosen, owned=t > begin)
-            state, cost = algorithm.round(state, problem, ctx)
+            if audit is not None:
+                audit.open(algorithm, state, ctx)
+            state, cost = algorithm.round(state, handed, ctx)
             had = alive if active is None or chosen is not None else alive & active.any(axis=1)
-            recorder.ledger.add(cost, had)
             seen = algorithm.observe(state)
+            if audit is None:
+                ledger.add(cost, had)
+            else:
+                audit.close(cost, had, seen["server"])
             alive &= np.isfinite(seen["server"]).all(axis=-1)
             if t + 1 in due:
                 recorder.record(t + 1, seen, alive)
@@ -196,7 +210,11 @@ class _Recorder:
     """Collects metrics and ledger at the recorded rounds."""
 
     def __init__(
-        self, problem: Any, metrics: Mapping[str, Metric], taken: Callable[[str, int], bool], ledger: Ledger
+        self,
+        problem: Any,
+        metrics: Mapping[str, Metric],
+        taken: Callable[[str, int], bool],
+        ledger: Ledger | Audit,
     ) -> None:
         self._problem, self._metrics, self._taken, self.ledger = problem, metrics, taken, ledger
         # The round, its metrics, the ledger's totals, and which runs have diverged.

@@ -11,8 +11,8 @@ from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.claims.pairs import matrix
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.lines import Line
+from replifed.papers.cross.figures import AUDITED, USED, figure, render_used
 from replifed.papers.cross.figures import TABLES as CROSS
-from replifed.papers.cross.figures import USED, figure, render_used
 from replifed.papers.cross.paper import EVERY, FAIR
 
 PAPER = {
@@ -63,6 +63,6 @@ FIGURES = by_name(
 )
 
 TABLES = by_name(
-    _table("table1", lambda frame: render_used(frame, _labels()), f"{USED} {FAIR}"),
+    _table("table1", lambda frame: render_used(frame, _labels()), f"{USED} {AUDITED} {FAIR}"),
     _table("pairs", lambda frame: matrix(frame, _labels()) or _NO_PAIRS, CROSS["pairs"].caption),
 )

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from replifed.algorithms.registry import METHODS, method_class
 from replifed.claims.pairs import USES, matrix, pairs, profile, used_until
+from replifed.engine.audit import differences
 from replifed.engine.trials import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
@@ -146,6 +148,11 @@ USED = (
     "that the largest is open (…), and so is the median (–) if no more than half get there. “Not reached” "
     "is where none does. Tuning: what the search for the method's number used."
 )
+# Of methods from outside.
+AUDITED = (
+    "Audit: where a method of your own books less than it needs. Its sample gradients are counted, whatever "
+    "it books; its rounds are as it has them, however many exchanges they need."
+)
 
 
 def _used(inputs: Any) -> pd.DataFrame:
@@ -153,12 +160,15 @@ def _used(inputs: Any) -> pd.DataFrame:
 
     Seeds that never got there count as more than any other: a number that depends on them is infinite.
     reached and seeds are numbers of seeds; tuning_* say what the search used, zero where there was none.
+    audit says what custom methods book less than they need.
     """
     rows = []
     for experiment in inputs.experiments():
         for method in inputs.methods(experiment):
             cost = inputs.tuned(experiment, method).get("cost", Spent().record())
-            for (_, used), first in used_until(inputs.run(experiment, method), [TARGET]).items():
+            frame = inputs.run(experiment, method)
+            audit = _audit(method, frame)
+            for (_, used), first in used_until(frame, [TARGET]).items():
                 rows.append(
                     {
                         "experiment": experiment,
@@ -166,9 +176,22 @@ def _used(inputs: Any) -> pd.DataFrame:
                         "used": used,
                         **use_until_target(first.values, first.bounds == 0),
                         **{f"tuning_{kind}": amount for kind, amount in cost.items()},
+                        **audit,
                     }
                 )
     return pd.DataFrame(rows)
+
+
+def _audit(method: str, frame: pd.DataFrame) -> dict[str, str]:
+    """Column audit of a run that was audited, with what its method says for itself."""
+    if "exchanges_needed" not in frame:
+        return {}
+    ends, cls = frame.groupby("replicate").last(), method_class(method) if method in METHODS else None
+    found = differences({name: ends[name].to_numpy() for name in ends}) or ["as booked"]
+    reasons = [getattr(cls, name, "") for name in ("counts_differ", "exchanges_differ")]
+    found += [f"it says why: {reason}" for reason in reasons if reason]
+    found += ["it says that all data are at the server"] if getattr(cls, "centralised", False) else []
+    return {"audit": "; ".join(found)}
 
 
 def render_used(frame: pd.DataFrame, labels: Mapping[str, str] = paper.LABELS) -> dict[str, pd.DataFrame]:
@@ -181,10 +204,11 @@ def render_used(frame: pd.DataFrame, labels: Mapping[str, str] = paper.LABELS) -
             for row in part[part["method"] == method].itertuples():
                 line[USES[row.used]] = median_and_range(row, ".3g")
                 line["tuning"] = str(Spent(row.tuning_runs, row.tuning_rounds, row.tuning_bits))
+                if "audit" in part:
+                    line["audit"] = row.audit if isinstance(row.audit, str) else ""
             rows.append(line)
-        tables[paper.PROBLEMS.get(experiment, experiment)] = pd.DataFrame(rows)[
-            ["method", *USES.values(), "tuning"]
-        ]
+        columns = ["method", *USES.values(), "tuning", *(["audit"] if "audit" in part else [])]
+        tables[paper.PROBLEMS.get(experiment, experiment)] = pd.DataFrame(rows)[columns]
     return tables
 
 

@@ -1,0 +1,142 @@
+"""Audited ledger: what a method takes of the clients' data, beside what it books."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import Round
+from replifed.engine.exchanges import MOST, CommonPoints, exchanges_needed
+from replifed.network.ledger import Cost, Ledger
+from replifed.problems.audited import Call, audited
+
+# What is booked, and the calls that it covers.
+_COVERS = {"sample_gradients": "samples", "hessians": "hessians", "line_search_messages": "values"}
+_WORDS = {
+    "sample_gradients": "sample gradients",
+    "hessians": "Hessians",
+    "line_search_messages": "values of losses (Cost.line_search_messages)",
+}
+_ROUNDING = 1e-6
+# Rounds of a simulation that are run again to count exchanges; common points are counted in all.
+_LOOKED_AT = 2
+
+
+class Audit:
+    """Ledger of R runs in which work is what is booked, or what was taken where that is more.
+
+    What a run takes counts once its server's model moves: runs that have stopped compute on beside others.
+
+    Attributes
+    ----------
+    problem : what the method gets in place of the problem.
+    """
+
+    def __init__(self, problem: Any, runs: int, rounds: range) -> None:
+        self.problem, self._raw = audited(problem, runs, self), problem
+        self._booked = Ledger(runs)
+        self._taken, self._pending = ({kind: np.zeros(runs) for kind in (*_COVERS, "outside")} for _ in "12")
+        self._exchanges = {name: np.zeros(runs) for name in ("exchanges_booked", "exchanges_needed")}
+        chosen = np.random.default_rng(len(rounds)).permutation(rounds)[:_LOOKED_AT]
+        self._looked_at, self._needed = {*chosen.tolist()}, 0
+        self._points: CommonPoints | None = None
+        self._active: NDArray | None = None
+        self._masked = False  # all clients compute, those of `active` take part
+        self._server: NDArray | None = None
+        # Clients and models of the last Hessians.
+        self._hessians_at: tuple[NDArray, NDArray] | None = None
+
+    @property
+    def totals(self) -> dict[str, NDArray]:
+        """Totals as of `Ledger`, (R,) each, and what was found.
+
+        booked_*, what is booked of each kind of work; outside, clients out of the cohort that were asked;
+        exchanges_booked and exchanges_needed, of the worst round.
+        """
+        booked = self._booked.totals
+        work = {kind: np.maximum(booked[kind], self._taken[kind]) for kind in _COVERS}
+        books = {f"booked_{kind}": booked[kind] for kind in _COVERS}
+        return {**booked, **work, **books, "outside": self._taken["outside"], **self._exchanges}
+
+    def answer(self, call: Call, answer: Any) -> Any:
+        """Count a call; see `problems.audited.Listener`."""
+        if self._points is not None:
+            self._points.see(call)
+        shape, inside = (len(call.runs), call.clients.shape[1]), np.ones((1, 1), bool)
+        if self._active is not None:
+            inside = self._active[call.runs[:, None] if len(self._active) > 1 else 0, call.clients]
+        for kind, name in _COVERS.items():
+            amount = getattr(call, name)
+            if not np.any(amount):
+                continue
+            if kind == "hessians":
+                amount = amount * self._new(call)[:, None]
+            if self._masked:  # all clients compute, and those that are out throw it away
+                amount = np.where(inside, amount, 0.0)
+            else:
+                self._pending["outside"][call.runs] += np.broadcast_to(~inside, shape).sum(axis=1)
+            self._pending[kind][call.runs] += np.broadcast_to(amount, shape).sum(axis=1)
+        return answer
+
+    def _new(self, call: Call) -> NDArray:
+        """Mask of the runs that ask for Hessians elsewhere than the last time: clients keep the last ones."""
+        now, last = (call.clients, call.arguments[0].copy()), self._hessians_at
+        self._hessians_at = now
+        (clients, x), runs = now, len(call.runs)
+        if last is None or last[1].shape != x.shape or not np.array_equal(last[0], clients) or len(x) != runs:
+            return np.ones(runs, bool)
+        return (x != last[1]).reshape(runs, -1).any(axis=1)
+
+    def open(self, algorithm: Any, state: Any, ctx: Round) -> None:
+        """Begin a round."""
+        self._active, self._masked = ctx.active, ctx.active is not None and ctx.chosen is None
+        if self._server is None:
+            self._server = algorithm.observe(state)["server"].copy()
+        self._needed = 0
+        if not getattr(algorithm, "centralised", False):
+            self._points = CommonPoints(state)
+            if ctx.t in self._looked_at:
+                self._needed = exchanges_needed(algorithm, state, self._raw, ctx)
+
+    def close(self, cost: Cost, runs: NDArray, server: NDArray) -> None:
+        """Book the cost of a round, of the mask `runs` (R,), that ends at the server's models (R, D)."""
+        self._booked.add(cost, runs)
+        moved = runs & (server != self._server).any(axis=-1)
+        self._server = server.copy()
+        for kind, amounts in self._pending.items():
+            self._taken[kind][moved] += amounts[moved]
+            amounts[moved] = 0
+        exchanges, booked = self._exchanges, np.max(cost.exchanges)
+        needed = max(self._needed, 0 if self._points is None else self._points.exchanges)
+        if needed - booked > (exchanges["exchanges_needed"] - exchanges["exchanges_booked"]).max():
+            exchanges["exchanges_booked"][:], exchanges["exchanges_needed"][:] = booked, needed
+
+
+def differences(totals: Mapping[str, NDArray]) -> list[str]:
+    """What is booked less than needed, in words, from the totals of an `Audit` at the end, (R,) each."""
+    booked, needed = (np.max(totals[f"exchanges_{of}"]) for of in ("booked", "needed"))
+    short = exchanges_difference(booked, needed)
+    return [*work_differences(totals), *([short] if short else [])]
+
+
+def work_differences(totals: Mapping[str, NDArray]) -> list[str]:
+    """What is booked less than taken, in words, means over the runs."""
+    found = []
+    for kind, word in _WORDS.items():
+        booked, taken = np.mean(totals[f"booked_{kind}"]), np.mean(totals[kind])
+        if taken > booked * (1 + _ROUNDING) + _ROUNDING:
+            found.append(f"books {booked:,.0f} of {taken:,.0f} {word}")
+    if np.any(totals["outside"]):
+        found.append("asks clients that are out of the round's cohort")
+    return found
+
+
+def exchanges_difference(booked: float, needed: float) -> str:
+    """What a round's exchanges are short of, in words; "" if nothing."""
+    if needed <= booked:
+        return ""
+    plural, most = "" if booked == 1 else "s", " or more" if needed >= MOST else ""
+    return f"books {booked:g} exchange{plural} a round and needs {needed:.0f}{most}"

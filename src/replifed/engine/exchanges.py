@@ -1,0 +1,141 @@
+"""How many exchanges a round needs: at what points clients look that the server must have brought them.
+
+From one exchange to the next a client knows what the server sent it, its own data and its own answers. So
+the answers of half the clients are changed; where another client is then asked at another point, an exchange
+must have come between. Points that are common to all clients but for noise are found like this, since the
+noise stays as it is. And an exchange brings one new point that is common to all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.base import Round
+from replifed.problems.audited import Call, audited
+
+MOST = 64  # exchanges that are counted at most
+# Gradients and models are turned round, which no rule of signs hides; the rest must keep its sign, and grows.
+_TURNED, _GROWN = -1.0, 1.125
+_KEEP_THEIR_SIGN = ("client_hessians", "per_client_hessians", "oracle", "mirror", "sources")
+# Scalars of line searches are counted for themselves, see `network.ledger.Cost.line_search_messages`.
+_SCALARS = ("loss", "client_losses", "along")
+# Answers of all clients together, (R, D).
+_OF_ALL = ("gradient", "mirror", "hessian_products")
+
+
+def exchanges_needed(algorithm: Any, state: Any, problem: Any, ctx: Round) -> int:
+    """Exchanges in which a round from `state` can be done, at most `MOST`; the round is run again for each.
+
+    One where fewer than two clients take part.
+    """
+    runs, some = len(state[0]), np.arange(problem.n_clients) if ctx.chosen is None else ctx.chosen[0]
+    if len(some) < 2:
+        return 1
+    changed = np.isin(np.arange(problem.n_clients), some[::2])
+
+    def asked(begin: int, points: CommonPoints | None = None) -> list[Call]:
+        """Calls of the round, if answers from the call `begin` on are changed."""
+        listener = _Changes(changed, begin, points)
+        owned = type(state)(*(array.copy() for array in state))
+        with np.errstate(all="ignore"):
+            algorithm.round(owned, audited(problem, runs, listener), ctx._replace(owned=False))
+        return listener.calls
+
+    points = CommonPoints(state)
+    before, begin = asked(MOST**3, points), 0
+    for exchange in range(1, MOST):
+        pairs = enumerate(zip(before, asked(begin), strict=False))
+        later = (k for k, (one, other) in pairs if k > begin and not _alike(one, other))
+        begin = next(later, -1)
+        if begin < 0:
+            return min(max(exchange, points.exchanges), MOST)
+    return MOST
+
+
+class CommonPoints:
+    """Points of a round from `state` at which all clients look together, counted as exchanges."""
+
+    def __init__(self, state: Any) -> None:
+        self._known = {_hashed(array) for array in state if array.ndim == 2}
+        self._seen: set[int] = set()
+
+    def see(self, call: Call) -> None:
+        """Add the point of a call, if it is common to the clients."""
+        # Local models began at the point of `local`.
+        ours, alone = call.name.startswith("local "), call.clients.shape[1] == 1
+        if ours or alone or call.name in (*_SCALARS, "sources"):
+            return
+        x = call.arguments[0]
+        if np.ndim(x) == 3:
+            if not (np.array_equal(x[0, 0], x[0, -1]) and (x[:, 1:] == x[:, :1]).all()):
+                return
+            x = x[:, 0]
+        if np.ndim(x) == 2:
+            self._seen.add(_hashed(x))
+
+    @property
+    def exchanges(self) -> int:
+        """One for each new point, and one for all that the state has."""
+        new = self._seen - self._known
+        return len(new) + (len(new) < len(self._seen))
+
+
+def _hashed(x: NDArray) -> int:
+    return hash((x + 0.0).tobytes())  # one zero
+
+
+class _Changes:
+    """Listener that changes the answers of some clients, and keeps what the others are asked."""
+
+    def __init__(self, changed: NDArray, begin: int, points: CommonPoints | None) -> None:
+        self._changed, self._begin, self._points = changed, begin, points
+        self.calls: list[Call] = []
+
+    def answer(self, call: Call, answer: Any) -> Any:
+        if call.name in _SCALARS:
+            return answer
+        if self._points is not None:
+            self._points.see(call)
+        lanes = self._changed[call.clients]  # (r or 1, c)
+        flat, whole = answer is not None and answer.ndim == 2, call.name in _OF_ALL
+        alone = lanes.shape[1] == 1  # a client for itself, of which models have no axis, either
+        # Local models on sparse data have no axis of clients.
+        unseen = (flat and not whole) or (alone and lanes.any())
+        seen = [] if unseen else [_unchanged(one, lanes) for one in call.arguments]
+        self.calls.append(call._replace(arguments=seen))
+        if answer is None or len(self.calls) <= self._begin or flat is not whole:
+            return answer
+        if alone and not lanes.all():
+            return answer
+        change = _GROWN if call.name in _KEEP_THEIR_SIGN else _TURNED
+        if whole:
+            return answer * change
+        factor = np.where(lanes, change, 1.0).astype(answer.dtype)
+        return answer * factor.reshape(*lanes.shape, *(1,) * (answer.ndim - 2))
+
+
+def _unchanged(argument: Any, lanes: NDArray) -> Any:
+    """Copy of an argument, zero for the clients whose answers are changed."""
+    if isinstance(argument, list | tuple):
+        return [_unchanged(one, lanes) for one in argument]
+    if not isinstance(argument, np.ndarray):
+        return argument
+    if argument.ndim < 3 or argument.shape[1] != lanes.shape[1]:
+        return argument.copy()
+    return np.where(lanes.reshape(*lanes.shape, *(1,) * (argument.ndim - 2)), 0, argument)
+
+
+def _alike(one: Call, other: Call) -> bool:
+    """Return True if two calls ask for the same."""
+    return one.name == other.name and _equal([one.clients, *one.arguments], [other.clients, *other.arguments])
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    return one is other or one == other
