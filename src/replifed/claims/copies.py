@@ -30,8 +30,8 @@ def originals(history: pd.DataFrame) -> dict[Any, Any]:
     found: list[int] = []
     for place, run in enumerate(runs):
         like = np.flatnonzero(_equal(few[:place], few[place], run[0]).all(axis=(1, 2)))
-        like = [one for one in like if run.shape == runs[one].shape]
-        copied = (one for one in like if _equal(runs[one], run, run[0]).all())
+        alike = (one for one in like if run.shape == runs[one].shape)
+        copied = (one for one in alike if _equal(runs[one], run, run[0]).all())
         found.append(next((found[one] for one in copied), place))
     return {name.item(): names[first].item() for name, first in zip(names, found, strict=True)}
 
