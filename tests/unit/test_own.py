@@ -1,12 +1,22 @@
 """A method from a file of one's own: what it must have, what it is told, and how it is checked."""
 
+import ast
+import re
+from inspect import getsource
+from itertools import pairwise
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from replifed import cli
+from replifed.algorithms.base import Method
 from replifed.algorithms.own import load
 from replifed.errors import ConfigError
+from replifed.problems import base
 from replifed.problems.base import Smooth
+
+ROOT = Path(__file__).parents[2]
 
 METHOD = """
 from dataclasses import dataclass
@@ -88,3 +98,17 @@ def test_check_knows_the_methods_of_the_package(capsys):
     assert cli.main(["check", "fedavg"]) == 0
     assert "FedAvg: 12 of 12 parts of the contract are kept" in capsys.readouterr().out
     assert cli.main(["check", "fedavgg"]) == 2
+
+
+def test_what_a_methods_file_uses_is_on_the_page_of_the_api():
+    page = (ROOT / "docs/api.md").read_text()
+    used = ("ServerModel", "Round", "per_run", "Range", "POSITIVE", "NONNEGATIVE", "COUNT", "Cohort", "Cost")
+    for name in used:
+        assert re.search(rf"\.\. auto\w+:: replifed\.[\w.]+\.{name}\n", page), name
+    # Sphinx prints an attribute of a class whose docstring stands below it.
+    [body] = [one.body for one in ast.parse(getsource(base)).body if getattr(one, "name", "") == "Problem"]
+    lines = [(one, below) for one, below in pairwise(body) if isinstance(one, ast.AnnAssign)]
+    said = {one.target.id for one, below in lines if isinstance(below, ast.Expr)}
+    assert said == set(base.Problem.__annotations__) == {"n_clients", "dim", "dtype", "sizes", "weights"}
+    for name in ("needs", "partial_participation", "tuned", "label", "weighted"):
+        assert f"    {name} : " in Method.__doc__
