@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from replifed.algorithms.base import COUNT
 from replifed.algorithms.registry import method_class
+from replifed.algorithms.weighting import handed
+from replifed.claims.copies import independent, originals
 from replifed.claims.pairs import used_until
-from replifed.engine.simulate import History, simulate
-from replifed.errors import ReplifedError
-from replifed.figures.lines import SEQUENCE
+from replifed.claims.targets import at_the_end
+from replifed.engine.simulate import History, objective, simulate
+from replifed.errors import ConfigError, ReplifedError, unknown_name
+from replifed.figures.lines import numbered
 from replifed.network.participation import MANY, FixedSize
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
@@ -26,13 +31,23 @@ _USED = {
     "gradients": ("sample_gradients", "sample gradients"),
 }
 _EXACT = 1e-15  # a smaller gap is rounding
+# Methods whose legend has room beside their curves, and entries of a column of one outside.
+_BESIDE, _IN_A_COLUMN = 7, 16
 # Fewest records of a run whose objective costs more than its rounds.
 _FEWEST = 20
 
 
 def method(source: str, **settings: Any) -> Any:
     """A method by name (`replifed list methods`) or `FILE.py:CLASS`, with its settings."""
-    return method_class(source)(**settings)
+    made = method_class(source)
+    known = {one.name: one for one in fields(made) if one.init}
+    for name in settings:
+        if name not in known:
+            raise ConfigError(unknown_name(f"setting of {source}", name, known))
+    for name, one in known.items():
+        if name not in settings and one.default is MISSING and one.default_factory is MISSING:
+            raise ConfigError(f"{source} needs the setting {name}: give {name}=...")
+    return made(**settings)
 
 
 def run(
@@ -52,7 +67,9 @@ def run(
     algorithm : Method
         Such as from `method`.
     problem : Problem
-        Such as from `problems.from_clients`.
+        Such as from `problems.from_clients`. Where its weights p_i differ, a method that takes plain means
+        gets the losses N p_i f_i (`algorithms.weighting`), so that it minimises the same F; its step has to
+        suit these, such as 1 / `problem.with_equal_weights().smoothness()`.
     rounds : int
     seeds : int
         Repetitions, which run side by side; what the method draws differs.
@@ -71,16 +88,32 @@ def run(
         A line a seed and recorded round: seed, round, objective, bits, sample_gradients and the rest of the
         ledger, totals so far; diverged.
     """
+    for name, value in {"rounds": rounds, "seeds": seeds}.items():
+        if value not in COUNT:
+            raise ConfigError(f"{name} = {value!r}: must be {COUNT}")
     streams = Streams(0, tuple(range(1, seeds + 1)))
     chosen = None if cohort is None else FixedSize(cohort)
     if record_every is None:
         N = problem.n_clients
         record_every = 1 if cohort is None or N <= MANY else max(min(N // cohort, rounds // _FEWEST), 1)
+    # Metrics are of the problem that was given.
+    asked = options.pop("metrics", None) or {"objective": objective}
+    options["metrics"] = {name: partial(_of, problem, one) for name, one in asked.items()}
     history: History = simulate(
-        algorithm, problem, streams, rounds, cohort=chosen, record_every=record_every, **options
+        algorithm,
+        handed(type(algorithm), problem),
+        streams,
+        rounds,
+        cohort=chosen,
+        record_every=record_every,
+        **options,
     )
     frame = history.frame(seed=streams.replicates)
     return frame.assign(bits=frame["bits_up"] + frame["bits_down"])
+
+
+def _of(problem: Any, metric: Any, _: Any, seen: dict[str, Any]) -> Any:
+    return metric(problem, seen)
 
 
 @dataclass(frozen=True)
@@ -100,31 +133,49 @@ class Comparison:
         if x not in _USED:
             raise ReplifedError(f"x = {x!r}: must be one of {', '.join(_USED)}")
         column, label = _USED[x]
-        figure = Figure(figsize=(5, 3.4), layout="constrained")
+        methods = list(self.frame.groupby("method", sort=False))
+        columns = -(-len(methods) // _IN_A_COLUMN) if len(methods) > _BESIDE else 0  # of a legend outside
+        figure = Figure(figsize=(5 + 1.8 * columns, 3.4), layout="constrained")
         axes = figure.add_subplot()
-        for (name, own), line in zip(self.frame.groupby("method", sort=False), SEQUENCE, strict=False):
+        for number, (name, own) in enumerate(methods):
+            line = numbered(number)
             by_round = own.groupby("round")
             used, gaps = by_round[column].median(), by_round["gap"]
             axes.plot(used, gaps.median(), label=name, markevery=0.1, **line.look)
             axes.fill_between(used, gaps.min(), gaps.max(), color=line.color, alpha=0.15)
         axes.set(xlabel=label, ylabel="F - F*", yscale="log")
         axes.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
-        axes.legend()
+        if columns:
+            figure.legend(loc="outside right upper", ncols=columns, fontsize="small")
+        else:
+            axes.legend()
         return figure
 
     def table(self, target: float = 1e-4) -> pd.DataFrame:
-        """Median use of each method until the gap is `target` times that at the start.
+        """Median use of each method from when on its gap stays at most `target` times that at the start.
 
-        Seeds that never get there count as later than any other; NaN where half of them do not.
+        Reached means that it stays there to the end, at least for the last tenth of the rounds. Seeds that
+        never get there count as later than any other.
+
+        Returns
+        -------
+        DataFrame
+            A line a method: round, bits and sample_gradients, NaN where half of the seeds or more do not get
+            there; touch, the round of the first time; gap, at the end, as a share of that at the start,
+            infinite where it diverged; runs, how many of the `seeds` are no copies of another one (1 where
+            nothing is drawn), so that only these are independent.
         """
         rows = {}
         for name, own in self.frame.groupby("method", sort=False):
             share = own["gap"] / own.groupby("seed")["gap"].transform("first")
-            reached = used_until(own.assign(replicate=own["seed"], gap=share), [target])
-            uses = {use: np.where(one.bounds == 0, one.values, np.inf) for (_, use), one in reached.items()}
-            rows[name] = {use: np.median(values) for use, values in uses.items()}
+            own = own.assign(replicate=own["seed"], gap=share)
+            first = used_until(own, [target], touch=True)[target, "round"]
+            uses = {use: one.median_reached for (_, use), one in used_until(own, [target]).items()}
+            runs = independent(originals(own.drop(columns="seed")))
+            ends = {"gap": at_the_end(own).median_reached, "runs": len(runs), "seeds": own["seed"].nunique()}
+            rows[name] = {**uses, "touch": first.median_reached, **ends}
         table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
-        return table.where(np.isfinite(table))
+        return table.where(np.isfinite(table) | (table.columns == "gap"))
 
 
 def compare(
@@ -144,6 +195,8 @@ def compare(
     Comparison
         The gap is F - F* where the problem has Hessians and a minimiser, else F less the lowest value seen.
     """
+    if not methods:
+        raise ConfigError("there are no methods to compare: give {NAME: METHOD}")
     runs = [
         run(algorithm, problem, rounds, seeds, **options).assign(method=name)
         for name, algorithm in methods.items()

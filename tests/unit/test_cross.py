@@ -13,7 +13,7 @@ from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.registry import METHODS, method_class
 from replifed.engine.simulate import simulate
 from replifed.network.fading import Constant
-from replifed.papers.cross import experiments
+from replifed.papers.cross import compare, experiments
 from replifed.papers.cross.claims import CLAIMS
 from replifed.papers.cross.experiments import relative_gap
 from replifed.papers.cross.figures import FIGURES, TABLES
@@ -138,41 +138,75 @@ def test_every_method_has_a_line():
     assert set(EVERY) == METHODS_RUN
 
 
-def test_the_table_counts_to_the_first_round_at_the_target(tmp_path):
-    rounds = np.arange(4)
-    one = pd.DataFrame({"round": rounds, "gap": [1, 1e-2, 1e-5, 1e-3]})
-    one = one.assign(bits_up=10.0 * rounds, bits_down=rounds, sample_gradients=5.0 * rounds)
-    later = one.assign(replicate=3, gap=[1, 1, 1, 1e-4])
-    never = one.assign(replicate=2, gap=1.0)
-    history = pd.concat([one.assign(replicate=1), never])
-    histories = {
-        "fedlin": one.assign(replicate=1),
-        "newton": history,
-        "giant": pd.concat([history, later]),
-        "shed": never,
-    }
+def falling(*gaps, replicate=1):
+    """A run with these gaps, round by round."""
+    t = np.arange(len(gaps))
+    one = pd.DataFrame({"round": t, "gap": gaps, "replicate": replicate, "diverged": False})
+    return one.assign(bits_up=10.0 * t, bits_down=t, sample_gradients=5.0 * t, message_bits=1, samples=1)
 
-    cost = {"runs": 40, "rounds": 2000, "bits": 1.5e8}
-    inputs = types.SimpleNamespace(
+
+def inputs_of(histories, tuned=None):
+    return types.SimpleNamespace(
         experiments=lambda: ["a9a"],
         methods=lambda experiment: list(histories),
         run=lambda experiment, method: histories[method],
-        tuned=lambda experiment, method: {"cost": cost} if method == "fedlin" else {"search": None},
+        tuned=lambda experiment, method: (tuned or {}).get(method, {"search": None}),
     )
-    used = TABLES["table1"].table(inputs)
-    assert used[used["method"] == "fedlin"]["median"].tolist() == [2, 22, 10]
-    assert np.isinf(used[used["method"] == "shed"][["median", "low", "high"]]).all(axis=None)
-    used.to_csv(tmp_path / "t.csv", index=False)
-    shown = TABLES["table1"].show(pd.read_csv(tmp_path / "t.csv", keep_default_na=False, na_values=["nan"]))
-    assert list(shown) == ["a9a"]
-    shown = shown["a9a"].set_index("method")
-    assert shown["bits"].to_dict() == {
-        "FedLin": "22 [22, 22]",
-        "distributed Newton": "– [22, …] (1 of 2)",
-        "GIANT": "33 [22, …] (2 of 3)",
-        "SHED": "not reached",
+
+
+def tabled(table, inputs, folder):
+    """The table as texts, from its CSV."""
+    table.table(inputs).to_csv(folder / "t.csv", index=False, na_rep="nan")
+    return table.show(pd.read_csv(folder / "t.csv", keep_default_na=False, na_values=["nan"]))
+
+
+THERE = (1, 1e-2, 1e-5, 1e-6)
+
+
+def test_the_table_counts_from_when_the_gap_stays_at_the_target(tmp_path):
+    """One that oscillates has touched it only, and its end stands beside."""
+    never = falling(1, 1, 1, 1, replicate=2)
+    histories = {
+        "fedlin": falling(*THERE),
+        "fedavg": falling(1, 1e-5, 1e-2, 1e-3),
+        "newton": pd.concat([falling(*THERE), never]),
+        "giant": pd.concat([falling(*THERE), never, falling(1, 1e-2, 1e-3, 1e-4, replicate=3)]),
+        "shed": pd.concat([falling(*THERE, replicate=seed) for seed in range(20)]),
     }
-    assert shown["tuning"].tolist() == ["40 runs, 2,000 rounds, 1.5e+08 bits", "none", "none", "none"]
+    cost = {"runs": 40, "rounds": 2000, "bits": 1.5e8, "budget": 60}
+    tuned = {"fedlin": {"cost": cost, "search": {"edge": True}}}
+    used = TABLES["table1"].table(inputs_of(histories, tuned))
+    assert used[used["method"] == "fedlin"]["median"].tolist() == [2, 22, 10]
+    assert np.isinf(used[used["method"] == "fedavg"][["median", "low", "high"]]).all(axis=None)
+    shown = tabled(TABLES["table1"], inputs_of(histories, tuned), tmp_path)
+    assert list(shown) == ["a9a, gap 0.0001"]
+    shown = shown["a9a, gap 0.0001"].set_index("method")
+    assert shown["bits"].to_dict() == {
+        "FedAvg": "not reached",
+        "FedLin": "22",
+        "distributed Newton": "– [22, …] (1 of 2)",
+        "GIANT": "– [22, …] (1 of 3)",  # one gets there in the last round alone
+        "SHED (one run, 20 copies)": "22",
+    }
+    assert shown["first touch"].tolist()[:2] == ["1", "2"] and shown["gap"].tolist()[:2] == ["0.001", "1e-06"]
+    assert shown.loc["FedLin", "tuning"] == "40 of 60 runs, 2,000 rounds, 1.5e+08 bits; best at the edge"
+    assert shown.loc["SHED (one run, 20 copies)", "tuning"] == "no number to tune"
+
+
+def test_a_comparison_has_targets_that_its_runs_reach_and_ranks_by_the_gap_where_there_is_none(tmp_path):
+    def seeds(*gaps):
+        return pd.concat(
+            [falling(*(gap * (1 + seed / 40) for gap in gaps), replicate=seed) for seed in range(3)]
+        )
+
+    small = {"a": seeds(1, 0.4, 0.3, 0.15), "b": seeds(1, 0.3, 0.13, 0.11), "c": seeds(1, 0.9, 0.8, 0.7)}
+    names = [list(tabled(compare.TABLES[name], inputs_of(small), tmp_path)) for name in ("table1", "pairs")]
+    assert names == [["a9a, gap 0.5"], ["a9a, gap 0.5"]]  # that of the last round alone is not reached
+    none = {name: seeds(1, gap, gap, gap) for name, gap in {"a": 0.9, "b": 0.7, "c": 0.8}.items()}
+    table = tabled(compare.TABLES["table1"], inputs_of(none), tmp_path)["a9a, no target reached"]
+    assert table["method"].tolist() == ["b", "c", "a"]
+    pairs = tabled(compare.TABLES["pairs"], inputs_of(none), tmp_path)["a9a, gap at the end"]
+    assert pairs.set_index("method").loc["2 b"].tolist() == ["<", "", "<"]
 
 
 def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
@@ -199,7 +233,8 @@ def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
         # The profile has a panel for methods that are in none of its groups.
         assert [len(ax.lines) for ax in drawn.axes if ax.axison][-1] == (1 if name == "profile" else 2)
     used, pairs = (TABLES[name].show(TABLES[name].table(inputs)) for name in ("table1", "pairs"))
-    assert used["a9a"]["method"].tolist() == ["FedAvg", "mine"] and "audit" not in used["a9a"]
+    used = used["a9a, gap 0.0001"]
+    assert used["method"].tolist() == ["FedAvg", "mine"] and "audit" not in used
     assert pairs["a9a, gap 0.01"]["method"].tolist() == ["1 mine", "2 FedAvg"]
 
     booked = dict(booked_sample_gradients=run["sample_gradients"] / 3, booked_hessians=0, hessians=0)
@@ -208,7 +243,7 @@ def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
     inputs.run = lambda experiment, method: audited if method == "mine" else run
     used = TABLES["table1"].show(TABLES["table1"].table(inputs))
     said = "books 1 of 3 sample gradients; books 1 exchange a round and needs 50"
-    assert used["a9a"]["audit"].tolist() == ["", said]
+    assert used["a9a, gap 0.0001"]["audit"].tolist() == ["", said]
 
 
 @pytest.fixture(scope="module")
@@ -329,6 +364,13 @@ def test_a_search_says_what_it_ran(dealt, monkeypatch):
     assert found["cost"]["runs"] == sum(runs)
     assert found["cost"]["rounds"] == sum(rounds)
     assert found["cost"]["bits"] > 0
+
+
+@pytest.mark.parametrize("runs", [24, 27])
+def test_extensions_of_the_grid_spend_the_budget_of_all(dealt, runs):
+    found = tune("fedlin", small(multiples=[1e-3, 3e-3], runs=runs), *dealt)
+    assert found["search"]["edge"] and runs - 3 < found["cost"]["runs"] <= runs == found["cost"]["budget"]
+    assert found["trials"]["replicates"] == [101, 102, 103]
 
 
 def test_the_best_multiple_of_a_search_is_at_no_edge(dealt):

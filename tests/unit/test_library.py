@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -82,3 +83,54 @@ def test_an_unknown_axis_or_name_is_refused():
         compared.plot(x="bit")
     with pytest.raises(AttributeError, match="no attribute 'runn'"):
         _ = rf.runn
+
+
+def test_a_picture_has_a_line_of_its_own_for_every_method():
+    problem = rf.problems.from_clients(CLIENTS, l2=0.1)
+    methods = {f"m{k}": rf.method("fedavg", step=0.05, local_steps=k) for k in range(1, 31)}
+    [axes] = rf.compare(methods, problem, rounds=2).plot().axes
+    drawn = axes.get_lines()
+    assert [line.get_label() for line in drawn] == list(methods)
+    looks = {(line.get_color(), str(line._dash_pattern), line.get_marker()) for line in drawn}
+    assert len(looks) == 30
+
+
+def test_the_table_says_what_stays_what_was_touched_and_how_many_runs_there_are():
+    """By hand: one method gets to a tenth and leaves it, the other stays; its seeds are copies."""
+    rows = [
+        (name, seed, t, gap * (1 + 0.01 * seed * (name == "back") * (t > 0)))
+        for name, gaps in {"back": (1, 0.05, 0.5, 0.4), "there": (1, 0.5, 0.1, 0.02)}.items()
+        for seed in (1, 2, 3)
+        for t, gap in enumerate(gaps)
+    ]
+    frame = pd.DataFrame(rows, columns=["method", "seed", "round", "gap"])
+    frame = frame.assign(bits=2 * frame["round"], bits_up=frame["round"], bits_down=frame["round"])
+    table = rf.Comparison(frame.assign(sample_gradients=frame["round"])).table(0.2)
+    assert table["round"].isna().tolist() == [True, False] and table.loc["there", "bits"] == 4
+    assert table["touch"].tolist() == [1, 2] and table["gap"].round(3).tolist() == [0.408, 0.02]
+    assert table["runs"].tolist() == [3, 1] and table["seeds"].tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (
+            lambda: rf.problems.from_clients(CLIENTS, loss="logisitc"),
+            "unknown loss 'logisitc'; did you mean 'log",
+        ),
+        (
+            lambda: rf.problems.from_clients([(X, y * np.nan) for X, y in CLIENTS]),
+            "client 0: targets hold NaN",
+        ),
+        (lambda: rf.method("fedavg", lr=0.1), "unknown setting of fedavg 'lr'"),
+        (lambda: rf.method("fedavg", step=0.1), "fedavg needs the setting local_steps"),
+        (lambda: rf.run(None, None, 2, seeds=0), "seeds = 0: must be a whole number"),
+        (lambda: rf.run(None, None, 2, seeds=[1, 2]), r"seeds = \[1, 2\]: must be a whole number"),
+        (lambda: rf.run(None, None, 0.5), "rounds = 0.5: must be a whole number"),
+        (lambda: rf.compare({}, None, 2), "no methods to compare"),
+    ],
+)
+def test_mistakes_are_refused_in_one_line(call, says):
+    with pytest.raises(ReplifedError, match=says) as refusal:
+        call()
+    assert "\n" not in str(refusal.value)

@@ -1,19 +1,26 @@
 """A method from a file of one's own: what it must have, what it is told, and how it is checked."""
 
+import ast
 import os
 import re
+from inspect import getsource
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from replifed import cli
+from replifed.algorithms.base import Method
 from replifed.algorithms.own import load
 from replifed.contract import first_fault
 from replifed.contract.audits import check_process
 from replifed.contract.checks import Case
 from replifed.errors import ConfigError
+from replifed.problems import base
 from replifed.problems.base import Smooth
+
+ROOT = Path(__file__).parents[2]
 
 METHOD = """
 from dataclasses import dataclass
@@ -139,3 +146,17 @@ def test_what_a_file_sets_for_all_is_set_back_and_named(tmp_path, capsys, monkey
         assert len([line for line in said if named in line]) == 1
     with pytest.raises(AssertionError, match=r"it changes the working folder, the environment, np\.random"):
         check_process(case)
+
+
+def test_what_a_methods_file_uses_is_on_the_page_of_the_api():
+    page = (ROOT / "docs/api.md").read_text()
+    used = ("ServerModel", "Round", "per_run", "Range", "POSITIVE", "NONNEGATIVE", "COUNT", "Cohort", "Cost")
+    for name in used:
+        assert re.search(rf"\.\. auto\w+:: replifed\.[\w.]+\.{name}\n", page), name
+    # Sphinx prints an attribute of a class whose docstring stands below it.
+    [body] = [one.body for one in ast.parse(getsource(base)).body if getattr(one, "name", "") == "Problem"]
+    lines = [(one, below) for one, below in pairwise(body) if isinstance(one, ast.AnnAssign)]
+    said = {one.target.id for one, below in lines if isinstance(below, ast.Expr)}
+    assert said == set(base.Problem.__annotations__) == {"n_clients", "dim", "dtype", "sizes", "weights"}
+    for name in ("needs", "partial_participation", "tuned", "label", "weighted"):
+        assert f"    {name} : " in Method.__doc__

@@ -10,13 +10,16 @@ TARGETS = (1e-1, 1e-2)
 SEEDS = 20
 
 
-def history(rounds_to, seeds=SEEDS, bits=100.0, end=50):
-    """Gap 1 until the round at which a seed gets to 1e-3; None: never. `bits` a round."""
+def history(rounds_to, seeds=SEEDS, bits=100.0, end=50, spread=1e-3):
+    """Gap 1 until the round at which a seed gets to 1e-3; None: never. `bits` a round.
+
+    Gaps of seeds differ by the share `spread`, as no two runs are equal that draw something.
+    """
     frames = []
     for seed in range(seeds):
         first = rounds_to(seed)
         t = np.arange(end + 1)
-        gap = np.where(t >= (end + 1 if first is None else first), 1e-3, 1.0)
+        gap = np.where(t >= (end + 1 if first is None else first), 1e-3, 1.0) * (1 + spread * seed)
         frames.append(pd.DataFrame({"replicate": seed, "round": t, "gap": gap}))
     frame = pd.concat(frames, ignore_index=True)
     frame = frame.assign(bits_up=bits * frame["round"], bits_down=0.0, sample_gradients=frame["round"])
@@ -72,6 +75,20 @@ def test_what_a_bound_leaves_open_is_not_told():
     assert np.isinf(frame[["ci_low", "ci_high"]]).all(axis=None)
 
 
+def test_copies_of_a_run_are_one_run():
+    """Up to rounding; a seed that repeats another one in both methods does not count."""
+    one, other = (history(lambda seed, at=at: at, spread=1e-8) for at in (5, 20))
+    frame = pairs("a", {"one": one, "other": other}, TARGETS)
+    assert set(frame["verdict"]) == {"one run"}
+    assert (set(frame["runs"]), set(frame["seeds"])) == ({1}, {SEEDS})
+    assert frame[["p", "p_holm", "ci_low", "ci_high"]].isna().all(axis=None)
+    [table] = matrix(frame[frame["target"] == 1e-2], {}).values()
+    assert table.to_numpy().tolist() == [["1 one", "", "111"], ["2 other", "111", ""]]
+    three = history(lambda seed: 5 + seed % 3, spread=0)
+    assert set(pairs("a", {"one": three, "other": other}, TARGETS)["runs"]) == {3}
+    assert set(pairs("a", {"one": three, "other": history(lambda seed: 9)}, TARGETS)["runs"]) == {SEEDS}
+
+
 def test_equal_methods_and_single_seeds_are_not_told():
     one = history(lambda seed: 5 + seed)
     assert set(pairs("a", {"one": one, "other": one}, TARGETS)["verdict"]) == {"neither"}
@@ -98,7 +115,11 @@ def test_the_matrix_reads_from_both_sides():
     assert table.to_numpy().tolist() == [["1 Quick", "", "<><"], ["2 slow", "><>", ""]]
 
 
-def test_uses_are_those_of_the_first_round_at_the_target():
+def test_uses_are_those_from_when_on_the_gap_stays_at_the_target():
+    back = history(lambda seed: 7)
+    back.loc[back["round"] == 9, "gap"] = 1.0
+    assert set(used_until(back, [1e-2])[1e-2, "round"].values) == {10}
+    assert set(used_until(back, [1e-2], touch=True)[1e-2, "round"].values) == {7}
     late = history(lambda seed: 7 if seed else None, seeds=2)
     found = used_until(late, [1e-2])
     assert found[1e-2, "bits"].values.tolist() == [5000.0, 700.0]

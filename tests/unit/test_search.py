@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from replifed.engine.search import Grid, search, search_each, with_margin
+from replifed.engine.search import Budget, Grid, search, search_each, with_margin
 from replifed.errors import ReplifedError
 
 
@@ -139,3 +139,32 @@ def test_searches_side_by_side_are_searches_one_by_one():
     for one, centre, limit in zip(found, centres, limits, strict=True):
         assert one == search(bowl(centre), grid, admissible=lambda steps, limit=limit: steps < limit)
         assert one.step < limit
+
+
+@pytest.mark.parametrize(("best", "edge"), [(0.5, False), (1e-3, False), (1e9, True)])
+def test_points_and_checks_stay_within_the_budget(best, edge):
+    spent = [0]
+
+    def score(steps):
+        spent[0] += 3 * len(steps)
+        return bowl(best)(steps)
+
+    def admissible(steps):
+        spent[0] += 9 * len(steps)
+        return steps > 0
+
+    budget = Budget(60, lambda: spent[0], point=3, check=9)
+    found = search(score, Grid.of_steps([0.1, 0.3, 1, 3, 10], 2), admissible=admissible, budget=budget)
+    assert spent[0] <= 60 and (found.edge, found.chaotic) == (edge, False)
+
+
+def test_a_budget_that_is_spent_on_checks_leaves_the_best_unchecked():
+    checked = []
+    budget = Budget(9, lambda: 3 + 3 * len(checked), check=3)
+    found = search(
+        bowl(1.0),
+        Grid.of_steps([0.1, 1, 10], 0),
+        admissible=lambda steps: checked.extend(steps) or steps < 0,
+        budget=budget,
+    )
+    assert checked == [1.0, 0.1] and (found.step, found.chaotic) == (10, True)

@@ -14,9 +14,11 @@ from planted_paper import Runs, spread
 from planted_paper import read as planted
 from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.claim import Claim, Measured, NotMeasurableError
-from replifed.claims.curves import Curves, level, log_linear_fit, roughness, rounds_to, slowness
+from replifed.claims.curves import Curves, curves, level, log_linear_fit, roughness, rounds_to, slowness
 from replifed.claims.files import collect, read, show
+from replifed.claims.quantities import run
 from replifed.claims.samples import Sample
+from replifed.claims.statements import Statements
 from replifed.claims.units import UNITS
 from replifed.claims.verdicts import COLUMNS, judge, measure
 from replifed.errors import ConfigError, DataError
@@ -676,3 +678,32 @@ def test_log_linear_fit():
     assert r2[0] == pytest.approx(1)
     assert r2[1] < 0.9
     assert 0.7 < r2[2] < 0.99
+
+
+# --- Copies ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("noise", "seen"), [(0.0, "inconclusive"), (1e-8, "inconclusive"), (1e-2, "holds")])
+def test_an_order_on_copies_of_one_run_is_not_told(noise, seen):
+    """Twenty seeds that draw nothing are one run, whose difference has neither p nor interval."""
+
+    class Copies(Inputs):
+        def run(self, experiment, method):
+            t = np.arange(40)
+            gaps = {"slow": 0.9**t, "fast": 0.7**t}[method]
+            frames = [
+                pd.DataFrame({"replicate": seed, "round": t, "gap": gaps * (1 + noise * rng.random(40))})
+                for seed in range(20)
+            ]
+            return pd.concat(frames)
+
+    rng = np.random.default_rng(1)
+    slow, fast = (rounds_to(curves(run("a", name), "gap"), 1e-1) for name in ("slow", "fast"))
+    order = Statements("p")("x", artefact="fig1").order("It is faster.", slow - fast, least=0.1, because="b")
+    row = measure([order], Copies(), "paper").iloc[0]
+    assert row["verdict"] == seen
+    if noise < 1e-3:
+        assert row[["p_value", "ci_low", "ci_high"]].isna().all() and row["seeds"] == 1
+        assert "one run, 20 copies" in row["note"]
+    else:
+        assert row["p_value"] < 1e-6 and row["seeds"] == 20

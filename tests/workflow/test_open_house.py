@@ -106,7 +106,9 @@ def test_a_method_of_ones_own_stands_beside_built_in_ones(installed):
         frame = pd.read_csv(folder / f"{name}.csv")
         assert set(frame["method"]) == {*AGAINST, "mine"} and set(frame["experiment"]) == {"phishing"}
     pairs = pd.read_csv(folder / "pairs.csv")
-    assert len(pairs[(pairs["second"] == "mine") & (pairs["used"] == "bits")]) == 2 * len(AGAINST)
+    of_mine = pairs[(pairs["second"] == "mine") & (pairs["used"] == "bits")]
+    assert len(of_mine) == of_mine["target"].nunique() * len(AGAINST) > 0
+    assert (pd.read_csv(folder / "table1.csv")["reached"] > 0).any()  # also of few rounds it says something
     for name in ("table1.md", "table1.tex", "pairs.md", "pairs.tex", "report.html"):
         assert "my FedProx" in (folder / name).read_text()
     assert b"FedProx" in (folder / "fig1.pdf").read_bytes() or (folder / "fig1.png").stat().st_size > 20_000

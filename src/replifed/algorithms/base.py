@@ -100,12 +100,22 @@ class Method:
     Its contract is checked (`replifed check`) on the settings `small`, or on others that its `example` has.
     Where it applies it has a class attribute:
 
+    needs : tuple of type
+        Capabilities that the problem must have, `Smooth` and `LocalSteps` by default.
+    partial_participation : bool
+        Whether only some of the clients may take part in a round; true by default.
+    tuned : str
+        Setting that a comparison tunes, as a multiple of 1/L; `step` by default.
+    label : str
+        Name in figures and tables; that of the class by default.
     equal_clients_differ : str
         Why clients with the same data and random numbers do not act as one.
     centralised : bool
         Whether the data are where the server is, so that nothing is sent.
     counts_differ, exchanges_differ : str
         Why a round books less work than it takes, or fewer exchanges than it needs.
+    weighted : bool
+        Whether it averages with the problem's weights p_i; if not, plain means will do (`weighting`).
     """
 
     needs: ClassVar[tuple[type, ...]] = (Smooth, LocalSteps)
@@ -157,8 +167,11 @@ class Range:
 
 
 POSITIVE = Range(0, low_open=True)
+"""Numbers above 0, for the annotation of a setting: `step: Annotated[float, POSITIVE]`."""
 NONNEGATIVE = Range(0)
+"""Numbers from 0 on."""
 COUNT = Range(1, whole=True)
+"""Whole numbers from 1 on."""
 
 
 @cache

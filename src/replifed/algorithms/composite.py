@@ -34,6 +34,7 @@ class Composite(Method):
     batch: Annotated[int | None, COUNT] = None
     server_step: Annotated[float, POSITIVE] = 1.0
 
+    weighted: ClassVar = True
     guarantee: ClassVar = Guarantee(linear_to_bias=False, unbounded_dissimilarity=False)
     small: ClassVar = {"step": 0.05, "weight": 0.01, "local_steps": 3}
 

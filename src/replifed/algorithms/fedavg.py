@@ -28,6 +28,7 @@ class FedAvg(Method):
     local_steps: Annotated[int, COUNT]
     batch: Annotated[int | None, COUNT] = None
 
+    weighted: ClassVar = True
     guarantee: ClassVar = Guarantee(linear_to_bias=False, unbounded_dissimilarity=False)
     small: ClassVar = {"step": 0.05, "local_steps": 3}
 

@@ -53,6 +53,7 @@ class FedGradMP(Method):
     radius: Annotated[float | None, POSITIVE] = None
 
     needs: ClassVar = (Smooth, LocalSteps, RestrictedMinimiser)
+    weighted: ClassVar = True
     guarantee: ClassVar = Guarantee(linear_to_bias=True, unbounded_dissimilarity=True)
     small: ClassVar = {"sparsity": 4, "local_steps": 2}
 

@@ -57,6 +57,7 @@ class FedMM(Method):
     participation: Annotated[float | None, Range(0, 1, low_open=True)] = None
 
     needs: ClassVar = (Surrogate,)
+    weighted: ClassVar = True
     tuned: ClassVar = "beta"
     small: ClassVar = {"beta": 0.6, "alpha": 0.2}
 

@@ -33,6 +33,7 @@ class FedNova(Method):
     batch: Annotated[int | None, COUNT] = None
 
     needs: ClassVar = (Smooth, PerClientModels)
+    weighted: ClassVar = True
     small: ClassVar = {"step": 0.05, "local_steps": 4}
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:

@@ -35,6 +35,7 @@ class FedProx(Method):
     mu: Annotated[float | NDArray, NONNEGATIVE] = 0.1
     batch: Annotated[int | None, COUNT] = None
 
+    weighted: ClassVar = True
     small: ClassVar = {"step": 0.05, "local_steps": 3}
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:

@@ -30,6 +30,7 @@ class HardThresholding(Method):
     batch: Annotated[int | None, COUNT] = None
     batch_decay: Annotated[float, Range(0, 1, low_open=True)] = 1.0
 
+    weighted: ClassVar = True
     guarantee: ClassVar = Guarantee(linear_to_bias=True, unbounded_dissimilarity=False, growing_batches=True)
     small: ClassVar = {"step": 0.05, "sparsity": 4, "local_steps": 3}
 

@@ -48,6 +48,7 @@ class NewtonType(Method, ABC):
     single_precision: bool = False
 
     needs: ClassVar[tuple[type, ...]] = (Smooth, Hessian, Ray)
+    weighted: ClassVar = True
     partial_participation: ClassVar = False
 
     @property

@@ -49,6 +49,7 @@ class SaSsmm(Method):
 
     needs: ClassVar = (Surrogate,)
     partial_participation: ClassVar = False
+    weighted: ClassVar = True
     centralised: ClassVar = True  # data and server are in one place
     small: ClassVar = {"beta": 0.6}
 

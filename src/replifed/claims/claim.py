@@ -51,6 +51,7 @@ class Measured:
     # The values are not of seeds, but of what the paper may have meant: all must have one verdict.
     alternatives: bool = False
     data_sets: NDArray | None = None  # of each value, where several runs share a data set
+    copies: int = 0  # repetitions that were left out, since their runs repeat those of others
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values)

@@ -12,7 +12,8 @@ why, is in the logs that a test guards (`tests/golden`). A claim holds, fails or
 * an `order` holds if the paired differences are on the claimed side of zero, or of the number that is
   to be exceeded (`multiplicity`: 5 % for the family of orders as a whole), so is the interval of their mean,
   and this is at least the least effect that was stated; it fails if they are as clearly on the other side,
-  or if the interval says that both are equal but for that effect;
+  or if the interval says that both are equal but for that effect; repetitions that are copies of one run
+  (`copies`) count as one, which alone has neither p-value nor interval;
 * a `shape` holds if it does in the stated share of cases, all by default;
 * an `identity` holds if it does without exception;
 * where the paper may have meant several things, a verdict is that of all of them, or `inconclusive`;
@@ -28,6 +29,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +37,7 @@ from numpy.typing import NDArray
 
 from replifed.claims import seeds
 from replifed.claims.claim import DATA_KINDS, NUMBERS, Claim, Measured, NotMeasurableError
+from replifed.claims.copies import independent, originals, told
 from replifed.claims.multiplicity import LEVEL, holm, holm_levels, p_value
 from replifed.claims.units import COUNTED
 from replifed.intervals import Prediction, mean_interval, prediction
@@ -195,6 +198,8 @@ def _judge_order(claim: Claim, measurement: Measured, corrected: Corrected) -> J
     beyond, least = claim.published or 0.0, claim.tolerance
     assert least is not None  # as every claim of an order has
     mean, low, high = _interval(measurement)
+    if measurement.copies and len(measurement.values) == 1:
+        return Judged("inconclusive", mean, None, None)
     single = p_value(measurement.values - beyond, measurement.grid, measurement.of_mean)
     p, bounds = single if corrected.p_holm is None else corrected.p_holm, measurement.bounds
     if p <= LEVEL and mean - beyond >= least and low >= beyond:
@@ -278,7 +283,31 @@ def _hangs_on_rounding(claim: Claim) -> bool:
 def _measurement(claim: Claim, inputs: Any) -> Measured:
     assert claim.measure is not None
     measured = claim.measure(inputs)
-    return measured if isinstance(measured, Measured) else Measured(np.asarray(measured))
+    measured = measured if isinstance(measured, Measured) else Measured(np.asarray(measured))
+    return _without_copies(claim, measured, inputs) if claim.kind == "order" else measured
+
+
+def _without_copies(claim: Claim, measured: Measured, inputs: Any) -> Measured:
+    """Leave out differences of repetitions that are copies of others in all runs that the claim reads."""
+    keys = [key.removeprefix("run:").split("/") for key in claim.needs if key.startswith("run:")]
+    histories = [inputs.run(*names) for names in keys] if hasattr(inputs, "run") else []
+    if not histories or any("replicate" not in history for history in histories):
+        return measured
+    runs = [originals(history) for history in histories]
+    seeds = sorted(set.intersection(*map(set, runs)))
+    kept = independent(*runs)
+    # Values that are not one a seed cannot be told apart by it, unless all seeds are one.
+    if len(kept) == len(seeds) or (len(kept) > 1 and len(measured.values) != len(seeds)):
+        return measured
+    which = np.isin(seeds, kept) if len(kept) > 1 else np.arange(1)
+    return replace(
+        measured,
+        values=measured.values[which],
+        bounds=measured.bounds[which],
+        copies=len(seeds) - len(kept),
+        note="; ".join(filter(None, (measured.note, told(len(kept), len(seeds))))),
+        seeds=len(kept),
+    )
 
 
 def _distance(claim: Claim, measured: Measured, inputs: Any) -> float:

@@ -8,6 +8,8 @@ One search serves all papers. It works on a grid of one or more parameters, on a
    that changes the score by less than a tolerance; with several parameters, before and after each halving
    go on to the best neighbour, diagonal ones too, until there is no better one;
 4. if requested, check that the best point is admissible; if it is not, go on with the others.
+
+With a budget all of it, extensions and checks included, takes at most so many runs.
 """
 
 from __future__ import annotations
@@ -45,8 +47,8 @@ class Search:
     points: tuple[Point, ...]  # all that were scored, in increasing order
     scores: tuple[float, ...]
     rejected: tuple[Point, ...] = ()  # points that were checked and are not admissible
-    edge: bool = False  # whether the best lies at an edge of the scored points
-    chaotic: bool = False  # whether no point is admissible, and the best of all was selected
+    edge: bool = False  # whether the best, or the lowest score, lies at an edge of the scored points
+    chaotic: bool = False  # whether no point was found admissible, and the best of all was selected
 
     @property
     def step(self) -> float:
@@ -120,6 +122,24 @@ class Grid:
         return value if bound is None else min(max(value, _rounded(bound[0])), _rounded(bound[1]))
 
 
+@dataclass(frozen=True)
+class Budget:
+    """Runs that a search may take. One check is paid for before any point beyond it is scored."""
+
+    runs: int
+    spent: Callable[[], int]  # so far
+    point: int = 1  # runs that it takes to score a point
+    check: int = 1  # and to check one
+
+    def points(self) -> int:
+        """Number of points that can still be scored."""
+        return max((self.runs - self.spent() - self.check) // self.point, 0)
+
+    def checks(self) -> int:
+        """Number of points that can still be checked."""
+        return max((self.runs - self.spent()) // self.check, 0)
+
+
 Choice = Callable[[NDArray], int]
 
 
@@ -148,6 +168,7 @@ def search(
     *,
     admissible: Callable[[NDArray], NDArray] | None = None,
     choose: Choice = lowest,
+    budget: Budget | None = None,
 ) -> Search:
     """Minimise `score` over positive parameters.
 
@@ -161,6 +182,8 @@ def search(
         Maps points in the same form to a mask (G,); only candidates for the best are checked. If none is
         admissible, the best of all is returned, marked as chaotic.
     choose : `lowest` or `with_margin`
+    budget : Budget, optional
+        Where it runs out, the best point may lie at an edge, or be unchecked, and is then marked as chaotic.
 
     Raises
     ------
@@ -168,7 +191,8 @@ def search(
         Every point diverged.
     """
     check = None if admissible is None else (lambda _, points: admissible(points))
-    [found] = search_each(lambda _, points: score(points), [grid], admissible=check, choose=choose)
+    scored: Judge = lambda _, points: score(points)  # noqa: E731
+    [found] = search_each(scored, [grid], admissible=check, choose=choose, budget=budget)
     return found
 
 
@@ -177,7 +201,12 @@ Judge = Callable[[NDArray, NDArray], NDArray]
 
 
 def search_each(
-    score: Judge, grids: Sequence[Grid], *, admissible: Judge | None = None, choose: Choice = lowest
+    score: Judge,
+    grids: Sequence[Grid],
+    *,
+    admissible: Judge | None = None,
+    choose: Choice = lowest,
+    budget: Budget | None = None,
 ) -> list[Search]:
     """Several searches side by side, each as `search` makes it.
 
@@ -188,9 +217,9 @@ def search_each(
         wants each point.
     grids : sequence of Grid
         One per search, all with the same number of parameters.
-    choose : as in `search`
+    choose, budget : as in `search`; the searches share the budget
     """
-    running = {number: _SearchState(grid, choose) for number, grid in enumerate(grids)}
+    running = {number: _SearchState(grid, choose, budget) for number, grid in enumerate(grids)}
     found: dict[int, Search] = {}
     while running:
         _score_what_is_wanted(running, score)
@@ -200,7 +229,10 @@ def search_each(
                 found[number] = running.pop(number).outcome()
         if admissible is not None and running:
             candidates = {number: tried.candidates() for number, tried in running.items()}
-            for number, verdicts in _judged(admissible, candidates):
+            for number in [number for number, points in candidates.items() if not points]:
+                found[number] = running.pop(number).outcome(unchecked=True)
+                del candidates[number]
+            for number, verdicts in _judged(admissible, candidates) if candidates else ():
                 running[number].checked |= zip(candidates[number], verdicts, strict=True)
                 if running[number].rejects_all:
                     found[number] = running.pop(number).outcome()
@@ -230,8 +262,8 @@ def _judged(judge: Judge, points: Mapping[int, list[Point]]) -> Iterator[tuple[i
 class _SearchState:
     """State of one search: the points that it has scored and checked, and those that it wants next."""
 
-    def __init__(self, grid: Grid, choose: Choice) -> None:
-        self.grid, self._choose = grid, choose
+    def __init__(self, grid: Grid, choose: Choice, budget: Budget | None = None) -> None:
+        self.grid, self._choose, self._budget = grid, choose, budget
         self.scores: dict[Point, float] = {}
         self.checked: dict[Point, bool] = {}  # whether points are admissible
         self._values: list[set[float]] = [set() for _ in grid.axes]
@@ -264,27 +296,39 @@ class _SearchState:
         return point
 
     def candidates(self) -> list[Point]:
-        """The selected point and, if another one is not admissible, the best ones that were never checked."""
+        """The selected point and, if another one is not admissible, the best ones that were never checked.
+
+        None where the budget is spent.
+        """
         first, (points, scores) = self.selected(), self._ranked()
         order = [points[n] for n in np.argsort(scores, kind="stable") if np.isfinite(scores[n])]
         rest = [point for point in order if point not in self.checked and point != first]
-        return [first, *(rest[: _CHECKED - 1] if not all(self.checked.values()) else ())]
+        chosen = [first, *(rest[: _CHECKED - 1] if not all(self.checked.values()) else ())]
+        return chosen if self._budget is None else chosen[: self._budget.checks()]
 
-    def outcome(self) -> Search:
+    def outcome(self, unchecked: bool = False) -> Search:
         """The search's outcome; if no point is admissible, the best of all."""
         rejected = sorted(point for point, admissible in self.checked.items() if not admissible)
         if chaotic := self.rejects_all:
             self.checked = {}
-        best, points = self.selected(), sorted(self.scores)
-        edge = any(len(self._near(best, axis)) < 3 for axis in range(len(best)))
+        best, least, points = self.selected(), self._best(), sorted(self.scores)
+        # The selection may keep its distance from the lowest score, which may be at the edge.
+        edge = any(len(self._near(point, axis)) < 3 for point in (best, least) for axis in range(len(best)))
         scores = tuple(self.scores[point] for point in points)
-        return Search(best, tuple(points), scores, tuple(rejected), edge, chaotic)
+        return Search(best, tuple(points), scores, tuple(rejected), edge, chaotic or unchecked)
 
     # -- New points -------------------------------------------------------------------------------
 
     def wanted(self) -> Iterator[list[Point]]:
         """Yield batches of points; the caller stores their scores before it asks for the next batch."""
-        yield from filter(None, map(self._new, self._points_to_score()))
+        yield from filter(None, map(self._affordable, map(self._new, self._points_to_score())))
+
+    def _affordable(self, points: list[Point]) -> list[Point]:
+        """The points that the budget allows, those nearest to the best one first."""
+        if self._budget is None or len(points) <= (most := self._budget.points()):
+            return points
+        best = np.log(self._best() if self.scores else points[0])
+        return sorted(sorted(points, key=lambda point: np.abs(np.log(point) - best).max())[:most])
 
     def _new(self, points: Iterable[Sequence[float]]) -> list[Point]:
         return sorted({self._snapped(point) for point in points} - set(self.scores))

@@ -102,7 +102,8 @@ def simulate(
     ----------
     algorithm : Algorithm
     problem : Problem
-        With the capabilities that the algorithm needs.
+        With the capabilities that the algorithm needs. It is handed on as it is: where its weights differ
+        and the algorithm takes plain means, give `algorithms.weighting.handed(type(algorithm), problem)`.
     streams : Streams
         One name a run.
     rounds : int

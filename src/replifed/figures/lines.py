@@ -48,6 +48,13 @@ SEQUENCE = (
 )
 
 
+def numbered(number: int) -> Line:
+    """Return a line for each number: the sequence, then its colours with other dashes and markers."""
+    n, turn = len(SEQUENCE), number // len(SEQUENCE)
+    dashes, marker = SEQUENCE[(number + turn) % n].dashes, SEQUENCE[(number + 2 * turn) % n].marker
+    return SEQUENCE[number % n]._replace(dashes=dashes, marker=marker)
+
+
 def sequence_lines(labels: Mapping[Any, str]) -> dict[Any, Line]:
     """Return one line per key of `labels`, in order, with the labels given."""
     return {

@@ -21,11 +21,16 @@ class Problem(Protocol):
     S is 1, all runs sharing one data set, or R; see also `PerClientModels`.
     """
 
-    n_clients: int  # N
-    dim: int  # D, the number of coordinates of a model
-    dtype: DTypeLike  # of models and gradients
-    sizes: NDArray  # samples n_i of each client, (S, N)
-    weights: NDArray  # p_i, (S, N)
+    n_clients: int
+    """Number N of clients."""
+    dim: int
+    """Number D of coordinates of a model."""
+    dtype: DTypeLike
+    """Type of the numbers of models and gradients."""
+    sizes: NDArray
+    """Samples n_i of each client, (S, N)."""
+    weights: NDArray
+    """p_i of each client, above 0 with a sum of one, (S, N)."""
 
 
 class LocalModels(Protocol):

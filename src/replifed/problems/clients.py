@@ -37,8 +37,7 @@ def from_clients(
     loss : "logistic" (targets -1 or +1), "least_squares" or "softmax" (targets 0 to classes - 1).
     l2 : weight of |x|^2 / 2 in each client's loss.
     weights : array (N,), optional
-        p_i in F = sum_i p_i f_i, with f_i the mean loss of client i; 1/N by default, which is what methods
-        without weights (FedLin, say) minimise whatever the weights are.
+        p_i > 0 in F = sum_i p_i f_i, with f_i the mean loss of client i; they sum to one. 1/N by default.
     classes : number of classes of a softmax; by default, as many as there are targets.
 
     Raises
@@ -59,9 +58,14 @@ def from_clients(
     if len(counts := {one.shape[1] for one in X}) > 1:
         listed = ", ".join(map(str, sorted(counts)))
         raise ReplifedError(f"clients have {listed} features: must be equally many")
+    for i, one in enumerate(y):
+        if not np.isfinite(one).all():
+            raise ReplifedError(f"client {i}: targets hold NaN or infinite numbers: leave such samples out")
     named = loss_named(loss, classes or int(max(one.max() for one in y)) + 1)
     sizes, N = np.array([one.size for one in y]), len(y)
-    p = np.full((1, N), 1 / N) if weights is None else np.asarray(weights, float)[None]
+    p = np.full((1, N), 1 / N) if weights is None else np.asarray(_array(weights, "weights"), float)[None]
+    if p.shape != (1, N):
+        raise ReplifedError(f"{p[0].size} weights for {N} clients: give each one")
     if any(map(sp.issparse, X)):
         owner = np.repeat(np.arange(N), sizes)
         return SparseLinearModel(

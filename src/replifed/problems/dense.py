@@ -275,6 +275,19 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
         part._of_all = mu[sets], L[sets]
         return part
 
+    def with_equal_weights(self) -> DenseLinearModel:
+        """Problem with the same F and p_i = 1/N: each client's mean loss counts N p_i times, the ridge once.
+
+        Its constants are its own. The ridge is that of all clients, so that none has less convexity.
+        """
+        part = self._part(lambda array: array)
+        part.__dict__ |= {name: value for name, value in vars(self).items() if name == "X"}
+        share = part.n_clients * self.weights
+        part.sample_weights = self.sample_weights * share[..., None]
+        part.batch_weights = self.batch_weights * share
+        part.weights, part._of_all = np.full_like(self.weights, 1 / part.n_clients), None
+        return part
+
     def _by_set(self, of_runs: NDArray, what: str) -> NDArray:
         """One entry a data set, of an array with one entry a run."""
         n_sets = len(self.place)

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from replifed.errors import ReplifedError
 from replifed.problems.losses import Loss
 
+# By how much weights in floats of 32 bits may miss one.
+_OFF = 1e-5
+
 
 class LinearObjective(ABC):
     """F(x) = sum_i p_i f_i(x), given the predictions of all samples; see `problems.base.Smooth` and `Ray`."""
@@ -95,7 +98,13 @@ def check_clients(sizes: NDArray, weights: NDArray | None, l2: float) -> None:
             raise ReplifedError(f"weights of shape {weights.shape}: must be {sizes.shape}")
         wrong = ~((weights >= 0) & (weights < np.inf))
         if wrong.any():
-            raise ReplifedError(f"weights hold {weights[wrong][0]}: must be finite, and at least 0")
+            raise ReplifedError(f"weights hold {weights[wrong][0]}: must be finite, and above 0")
+        if (weights == 0).any():
+            raise ReplifedError(f"client {np.argwhere(weights == 0)[0, 1]} has weight 0: leave it out")
+        totals = weights.sum(axis=1, dtype=float)
+        if (np.abs(totals - 1) > _OFF).any():
+            wrong_total = totals[np.abs(totals - 1).argmax()]
+            raise ReplifedError(f"weights sum to {wrong_total:g}: must sum to 1; divide them by their sum")
     if not 0 <= l2 < np.inf:
         raise ReplifedError(f"l2 = {l2}: must be finite, and at least 0")
 

@@ -11,6 +11,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.errors import ReplifedError, unknown_name
+
 # Losses of one output whose gradients have compiled inner loops.
 COMPILED = ("least_squares", "logistic")
 # Losses whose local steps are compiled as a whole.
@@ -144,4 +146,6 @@ def loss_named(name: str, n_outputs: int = 1) -> Loss:
     if name == "softmax":
         return Softmax(n_outputs)
     losses: dict[str, Loss] = {"least_squares": LeastSquares(), "logistic": Logistic()}
+    if name not in losses:
+        raise ReplifedError(unknown_name("loss", name, [*losses, "softmax"]))
     return losses[name]

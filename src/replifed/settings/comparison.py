@@ -68,12 +68,14 @@ def problems(config: Mapping[str, Any]) -> dict[str, Any]:
     known = config[COMPARED]["experiments"]
     # Those with several ridges count rounds of a few methods.
     known = {name: one for name, one in known.items() if "ridges" not in one}
-    model = next(one for one in known.values() if one["problem"] == "logistic")
+    model = dict(next(one for one in known.values() if one["problem"] == "logistic"))
+    del model["samples"]  # what limits a client's samples is said of the data set itself
     custom = {}
     for name, one in config.get("datasets", {}).items():
         shards = {"clusters": "kmeans", "count": one["clients"], "parts": 2, "shards_per_client": 2}
         partition = shards if one["partition"] == "kmeans" else {"clusters": "given"}
-        custom[name] = {**model, "problem": one["loss"], "dataset": name, "partition": partition}
+        of_data = {key: one[key] for key in ("weights", "samples") if key in one}
+        custom[name] = {**model, "problem": one["loss"], "dataset": name, "partition": partition, **of_data}
     return {**known, **custom}
 
 

@@ -120,6 +120,10 @@ class CustomDataset(Settings):
         "kmeans", description="k-means clusters assigned to clients, or the clients that the data name"
     )
     clients: Count = Field(10, description="number of clients, with k-means")
+    weights: Literal["equal", "samples"] = Field(
+        "equal", description="p_i in F = sum_i p_i f_i: 1/N, or the client's share of the samples"
+    )
+    samples: Maybe[Count] = Field(None, description="maximum number of a client's samples; by default all")
     rows: Maybe[Count] = Field(None, description="samples that it must have")
     features: Maybe[Count] = Field(None, description="features that it must have")
 

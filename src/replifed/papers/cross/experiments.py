@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.registry import BUILT_IN
+from replifed.algorithms.registry import BUILT_IN, method_class
+from replifed.algorithms.weighting import handed
 from replifed.engine.plans import Planned, execute
-from replifed.engine.search import Grid, search, with_margin
-from replifed.engine.trials import SCORED, Check, Spent, Trials, best_of_chaotic
+from replifed.engine.search import Budget, Grid, search, with_margin
+from replifed.engine.trials import Check, Spent, Trials
+from replifed.engine.twins import TWINS
 from replifed.network.fading import Constant
 from replifed.network.ledger import dense_bits
 from replifed.papers.cross import rates
@@ -42,42 +44,38 @@ def tune(
 
     A multiple that suits one draw of the data may diverge on the next. So the score is the mean objective
     over several, infinite if one ends no lower than it began, and the choice keeps a distance from where this
-    happens, see `search.with_margin`. The choice is stable on all of them, see `twins`.
+    happens, see `search.with_margin`. The choice is stable on all of them, see `twins`. Each method may spend
+    as many runs, those of an extended grid and of checks included.
 
     Returns
     -------
     dict
         method, and search: what `search.Search.record` says, where steps are multiples of the method's
-        reference value; None for a method with no number to tune. Then cost, what the search used, and
-        trials, on which repetitions.
+        reference value; None for a method with no number to tune. Then cost, what the search used of its
+        budget, a number of runs, and trials, on which repetitions.
     """
     if settings.problem == "rates" or settings.problem == "planted_rates":
         return rates.tune(method, settings, table, partition, progress)
     if not tunes(method):
         return {"method": method, "search": None, "trials": {"replicates": []}}
     chosen = settings.tuning
-    spent = Spent()  # of all repetitions
-
-    def trial(name: int) -> _Trial:
-        return _Trial(method, settings, name, table, partition, spent)
-
-    def rescored(multiples: NDArray, known: NDArray) -> NDArray:
-        more = [trial(name).descents(multiples) for name in chosen.replicates[SCORED:]]
-        return np.mean([known] * SCORED + more, axis=0)
-
-    trials = [trial(name) for name in chosen.replicates[:SCORED]]
+    spent, each = Spent(), len(chosen.replicates)
+    trials = [_Trial(method, settings, name, table, partition, spent) for name in chosen.replicates]
+    budget = None
+    if chosen.runs is not None:
+        budget = Budget(chosen.runs, lambda: spent.runs, each, (1 + len(TWINS)) * each)
     found = search(
         lambda multiples: np.mean([trial.descents(multiples) for trial in trials], axis=0),
         Grid.of_steps(chosen.multiples, chosen.refine),
         admissible=lambda multiples: np.all([trial.stable(multiples) for trial in trials], axis=0),
         choose=with_margin,
+        budget=budget,
     )
-    found = best_of_chaotic(found, rescored)
     return {
         "method": method,
         "search": found.record(),
         "trials": {"replicates": sorted(spent.replicates)},
-        "cost": spent.record(),
+        "cost": {**spent.record(), "budget": chosen.runs},
     }
 
 
@@ -87,7 +85,7 @@ class _Trial:
     def __init__(
         self, method: str, settings: of.OneRidge, replicate: int, table: Any, partition: Any, spent: Spent
     ) -> None:
-        exact, own = _both(method, settings, [replicate], table, partition)
+        _, exact, own = _problems(method, settings, [replicate], table, partition)
         self._start = own.loss(np.zeros((1, own.dim), own.dtype))
         self._make = partial(algorithm, method, problem=exact, settings=settings)
         self._trials = Trials(
@@ -133,11 +131,11 @@ def run(
 def _planned(method: str, settings: of.OneRidge, tuned: dict | None, table: Any, partition: Any) -> Planned:
     """All reported repetitions; message_bits is of one model from each client, and samples of all clients."""
     multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0
-    exact, own = _both(method, settings, settings.replicates, table, partition)
+    exact, made_for, own = _problems(method, settings, settings.replicates, table, partition)
     least = exact.loss(solution(exact))
     start = exact.loss(np.zeros((len(least), exact.dim))) - least
     return Planned(
-        algorithm=algorithm(method, np.full(len(least), multiple), exact, settings),
+        algorithm=algorithm(method, np.full(len(least), multiple), made_for, settings),
         problem=own,
         replicates=settings.replicates,
         rounds=settings.rounds,
@@ -156,12 +154,13 @@ def _planned(method: str, settings: of.OneRidge, tuned: dict | None, table: Any,
     )
 
 
-def _both(
+def _problems(
     method: str, settings: of.OneRidge, replicates: Sequence[int], table: Any, partition: Any
-) -> tuple[Regression, Regression]:
-    """The problem in doubles, for gaps, and in the method's precision, for its runs."""
+) -> tuple[Regression, Regression, Regression]:
+    """The problem in doubles, for gaps; as the method gets it; and that in the method's precision."""
     exact = problem(settings, replicates, table, partition)
-    return exact, exact if width(method) is np.float64 else exact.in_floats()
+    own = handed(method_class(method), exact)
+    return exact, own, own if width(method) is np.float64 else own.in_floats()
 
 
 def _objective(exact: Regression, _: Any, observed: dict[str, NDArray]) -> NDArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from replifed.algorithms.registry import METHODS, method_class
+from replifed.claims.copies import independent, originals, told
 from replifed.claims.pairs import USES, matrix, pairs, profile, used_until
+from replifed.claims.targets import at_the_end
 from replifed.engine.audit import differences
 from replifed.engine.trials import Spent
 from replifed.figures.artefact import Made, by_name
@@ -20,7 +22,7 @@ from replifed.figures.summaries import median_and_range, use_until_target
 from replifed.papers.cross import paper
 
 # Curves end here; smaller gaps are of no statistical use, and soon rounding errors.
-_FLOOR = 1e-10
+FLOOR = 1e-10
 # Targets of the profile, and what its uses are divided by.
 _PROFILED = [10.0**-k for k in range(1, 9)]
 _UNITS = {"bits": "message_bits", "sample_gradients": "samples"}
@@ -33,7 +35,7 @@ _AXES = {
 
 def _to_the_floor(frame: pd.DataFrame) -> pd.DataFrame:
     """Omit all after the first round at the floor."""
-    curves = (frame["median"] <= _FLOOR).groupby([frame["experiment"], frame["method"]])
+    curves = (frame["median"] <= FLOOR).groupby([frame["experiment"], frame["method"]])
     passed = curves.transform(lambda low: low.shift(fill_value=False).cummax())
     return frame[~passed].reset_index(drop=True)
 
@@ -131,7 +133,7 @@ figure = partial(
     x={"round": "communication rounds", "bits": "bits sent", "sample_gradients": "sample gradients"},
     y="relative gap",
     log_y=True,
-    limits=(_FLOOR / 3, 3.0),
+    limits=(FLOOR / 3, 3.0),
     width=4.2,
     height=2.5,
 )
@@ -143,10 +145,15 @@ TARGET = 1e-4
 # Of pairs: methods that drift reach the first alone.
 TARGETS = (1e-2, TARGET)
 USED = (
-    "Median [least, largest] over seeds of rounds, bits (up and down, all clients) and sample gradients. "
+    "Median [least, largest] over seeds. Gap: at the end, relative. Rounds, bits (up and down, all clients) "
+    "and sample gradients are those from when on the gap stays at the target, to the end and at least for "
+    "the last tenth of the rounds; first touch is the median round of the first time, whatever comes later. "
     "Where not all seeds get there, (2 of 3) says how many do: the others count as later than those, so "
     "that the largest is open (…), and so is the median (–) if no more than half get there. “Not reached” "
-    "is where none does. Tuning: what the search for the method's number used."
+    "is where none does. Seeds that are copies of one run, since nothing is drawn, count once. Tuning: what "
+    "the search for the method's number used of its budget; “best at the edge” is where that ran out before "
+    "worse numbers were found on both sides, “none found stable” where every number that was checked depends "
+    "on rounding."
 )
 # Of methods from outside.
 AUDITED = (
@@ -154,32 +161,62 @@ AUDITED = (
     "it books; its rounds are as it has them, however many exchanges they need."
 )
 
+PAIRED = (
+    "Three marks a pair, of rounds, bits and sample gradients: < where the method of the line needs "
+    "fewer than that of the column (of the number that stands before its name), > where it needs more, "
+    "· where neither is decided, 1 where all seeds of both are copies of one run, so that nothing is "
+    "tested. Of logarithms, paired over seeds, after Holm's correction over all "
+    "pairs and targets of one data set and one use, and where the ratio of geometric means is at least "
+    "1.05; a seed that never gets there to stay is a bound, and a pair whose order a bound leaves open is "
+    "undecided."
+)
 
-def _used(inputs: Any) -> pd.DataFrame:
-    """Median, least and largest use until the target, for each data set and method.
+Targets = Callable[[Mapping[str, pd.DataFrame]], Sequence[float]]
+"""Maps histories by method, of one experiment, to the targets of their gaps."""
 
-    Seeds that never got there count as more than any other: a number that depends on them is infinite.
-    reached and seeds are numbers of seeds; tuning_* say what the search used, zero where there was none.
-    audit says what custom methods book less than they need.
+
+def used_to(targets: Targets) -> Callable[[Any], pd.DataFrame]:
+    """Return a table's source: what each method used until the last of the targets, and where it ended.
+
+    Seeds that never got there count as more than any other: a number that depends on them is infinite, and
+    all are where there is no target, NaN. reached, seeds and runs are numbers of seeds, runs of those that
+    are no copies; tuning_* say what the search used, zero where there was none; audit says what custom
+    methods book less than they need.
     """
-    rows = []
-    for experiment in inputs.experiments():
-        for method in inputs.methods(experiment):
-            cost = inputs.tuned(experiment, method).get("cost", Spent().record())
-            frame = inputs.run(experiment, method)
-            audit = _audit(method, frame)
-            for (_, used), first in used_until(frame, [TARGET]).items():
-                rows.append(
-                    {
-                        "experiment": experiment,
-                        "method": method,
-                        "used": used,
-                        **use_until_target(first.values, first.bounds == 0),
-                        **{f"tuning_{kind}": amount for kind, amount in cost.items()},
-                        **audit,
-                    }
+
+    def source(inputs: Any) -> pd.DataFrame:
+        rows = []
+        for experiment in inputs.experiments():
+            histories = {method: inputs.run(experiment, method) for method in inputs.methods(experiment)}
+            target = [np.nan, *targets(histories)][-1]
+            for method, history in histories.items():
+                shared = (
+                    _ends(history) | _searched(inputs.tuned(experiment, method)) | _audit(method, history)
                 )
-    return pd.DataFrame(rows)
+                touched = used_until(history, [target], touch=True)
+                for key, one in used_until(history, [target]).items():
+                    rows.append(
+                        {
+                            "experiment": experiment,
+                            "method": method,
+                            "used": key[1],
+                            "target": target,
+                            **use_until_target(one.values, one.bounds == 0),
+                            "touch": touched[key].median_reached,
+                            **shared,
+                        }
+                    )
+        return pd.DataFrame(rows)
+
+    return source
+
+
+def _ends(history: pd.DataFrame) -> dict[str, Any]:
+    """Number of runs that are no copies, and median, least and largest gap at the end."""
+    end = at_the_end(history)
+    gaps = np.where(end.bounds == 0, end.values, np.inf)
+    shown = {"gap": np.median(gaps), "gap_low": gaps.min(), "gap_high": gaps.max()}
+    return {"runs": len(independent(originals(history))), **shown}
 
 
 def _audit(method: str, frame: pd.DataFrame) -> dict[str, str]:
@@ -194,34 +231,78 @@ def _audit(method: str, frame: pd.DataFrame) -> dict[str, str]:
     return {"audit": "; ".join(found)}
 
 
-def render_used(frame: pd.DataFrame, labels: Mapping[str, str] = paper.LABELS) -> dict[str, pd.DataFrame]:
-    """A table a data set, a line a method: median [least, largest] use (got there), and its search's."""
+def _searched(tuned: Mapping[str, Any]) -> dict[str, Any]:
+    """What the search used, of how many runs, and a remark on what it found."""
+    found, cost = tuned.get("search"), {**Spent().record(), "budget": None, **tuned.get("cost", {})}
+    if found is None:
+        note = "no number to tune"
+    elif found.get("chaotic"):
+        note = "none found stable"
+    else:
+        note = "best at the edge" if found.get("edge") else ""
+    return {f"tuning_{kind}": amount or 0 for kind, amount in cost.items()} | {"tuning_note": note}
+
+
+def render_used(
+    frame: pd.DataFrame, labels: Mapping[str, str] = paper.LABELS, *, ranked: bool = False
+) -> dict[str, pd.DataFrame]:
+    """A table a data set and target, a line a method: its gap at the end, its use, and its search's.
+
+    If `ranked`, methods come in the order of the rounds that they need, and then of their gaps.
+    """
     tables = {}
-    for experiment, part in frame.groupby("experiment", sort=False):
-        rows = []
-        for method in By("method", labels).order(part["method"].tolist()):
-            line = {"method": labels.get(method, method)}
-            for row in part[part["method"] == method].itertuples():
-                line[USES[row.used]] = median_and_range(row, ".3g")
-                line["tuning"] = str(Spent(row.tuning_runs, row.tuning_rounds, row.tuning_bits))
-                if "audit" in part:
-                    line["audit"] = row.audit if isinstance(row.audit, str) else ""
-            rows.append(line)
-        columns = ["method", *USES.values(), "tuning", *(["audit"] if "audit" in part else [])]
-        tables[paper.PROBLEMS.get(experiment, experiment)] = pd.DataFrame(rows)[columns]
+    for (experiment, target), part in frame.groupby(["experiment", "target"], sort=False, dropna=False):
+        if ranked:
+            rounds = part[part["used"] == "round"]
+            order = rounds.sort_values(["median", "gap"], kind="stable")["method"].tolist()
+        else:
+            order = By("method", labels).order(part["method"].tolist())
+        name = paper.PROBLEMS.get(experiment, experiment)
+        reached = not np.isnan(target)
+        part = part if "audit" not in part or part["audit"].notna().any() else part.drop(columns="audit")
+        tables[f"{name}, {f'gap {target:g}' if reached else 'no target reached'}"] = pd.DataFrame(
+            [_line(labels.get(method, method), part[part["method"] == method], reached) for method in order]
+        )
     return tables
 
 
-def _pairs(inputs: Any) -> pd.DataFrame:
-    frames = [
-        pairs(
-            experiment,
-            {method: inputs.run(experiment, method) for method in inputs.methods(experiment)},
-            TARGETS,
-        )
-        for experiment in inputs.experiments()
-    ]
-    return pd.concat(frames, ignore_index=True)
+def _line(label: str, rows: pd.DataFrame, reached: bool) -> dict[str, str]:
+    """A line of the table: what one method used, by `rows` a use."""
+    one = next(rows.itertuples())
+    copies = told(one.runs, one.seeds)
+    line = {"method": f"{label} ({copies})" if copies else label, "gap": _gap(one)}
+    for row in rows.itertuples() if reached else ():
+        text = median_and_range(row, ".3g")
+        line[USES[row.used]] = text.partition(" [")[0] if row.runs == 1 else text
+        if row.used == "round":
+            line["first touch"] = f"{row.touch:.3g}" if np.isfinite(row.touch) else "–"
+    cost = str(Spent(one.tuning_runs, one.tuning_rounds, one.tuning_bits))
+    if one.tuning_budget:
+        cost = cost.replace(" runs", f" of {one.tuning_budget:,.0f} runs", 1)
+    line["tuning"] = "; ".join(filter(None, (cost if one.tuning_runs else "", one.tuning_note)))
+    if "audit" in rows:
+        line["audit"] = one.audit if isinstance(one.audit, str) else ""
+    return line
+
+
+def _gap(one: Any) -> str:
+    if not np.isfinite(one.gap):
+        return "diverged"
+    high = f"{one.gap_high:.2g}" if np.isfinite(one.gap_high) else "…"
+    return f"{one.gap:.2g}" if one.runs == 1 else f"{one.gap:.2g} [{one.gap_low:.2g}, {high}]"
+
+
+def pairs_to(targets: Targets) -> Callable[[Any], pd.DataFrame]:
+    """Return a table's source: all pairs of methods on each data set, at each of the targets."""
+
+    def source(inputs: Any) -> pd.DataFrame:
+        frames = []
+        for experiment in inputs.experiments():
+            histories = {method: inputs.run(experiment, method) for method in inputs.methods(experiment)}
+            frames.append(pairs(experiment, histories, targets(histories)))
+        return pd.concat(frames, ignore_index=True)
+
+    return source
 
 
 FIGURES = by_name(
@@ -300,9 +381,10 @@ FIGURES = by_name(
         "profile",
         title="Targets reached",
         caption="Share of the relative gaps 1e-1, 1e-2, ... 1e-8 on all problems of a kind that a method "
-        "has reached after so many rounds, bits (as multiples of one model from each client) and sample "
-        "gradients (as passes over the data): a data profile, mean over seeds with its 95 % interval. A "
-        "method counts on the problems on which it has run. The PDF has a page for each use.",
+        "has reached, for the first time, after so many rounds, bits (as multiples of one model from each "
+        "client) and sample gradients (as passes over the data): a data profile, mean over seeds with its "
+        "95 % interval. A method counts on the problems on which it has run. The PDF has a page for each "
+        "use.",
         source=_profiles,
         shown=_by_group,
         pages=[By("used", USES)],
@@ -322,17 +404,18 @@ FIGURES = by_name(
 )
 
 TABLES = by_name(
-    Made("table1", "Use until the relative gap is 1e-4", f"{USED} {paper.SETTING}", _used, render_used),
+    Made(
+        "table1",
+        "Use until the relative gap stays at 1e-4",
+        f"{USED} {paper.SETTING}",
+        used_to(lambda _: [TARGET]),
+        render_used,
+    ),
     Made(
         "pairs",
-        "Who needs less until the relative gap is 1e-2, and 1e-4",
-        "Three marks a pair, of rounds, bits and sample gradients: < where the method of the line needs "
-        "fewer than that of the column (of the number that stands before its name), > where it needs more, "
-        "· where neither is decided. Of logarithms, paired over seeds, after Holm's correction over all "
-        "pairs and targets of one data set and one use, and where the ratio of geometric means is at least "
-        "1.05; a seed that never gets there is a bound, and a pair whose order a bound leaves open is "
-        "undecided.",
-        _pairs,
+        "Who needs less until the relative gap stays at 1e-2, and 1e-4",
+        PAIRED,
+        pairs_to(lambda _: TARGETS),
         lambda frame: matrix(frame, paper.LABELS),
     ),
 )

@@ -11,7 +11,8 @@ PAPER = {"name": "All methods on the same problems", "citation": "A comparison t
 FAIR = (
     "Full local gradients; each "
     "first-order method's one number searched on the same grid of multiples of a reference value, by the "
-    "mean over repetitions that are not reported, at a distance from multiples that diverge. A search runs "
+    "mean over the same repetitions, which are not reported, at a distance from multiples that diverge; "
+    "all searches have one budget of runs, which extensions of the grid spend. A search runs "
     "for a third of the reported rounds: for all of them FedAvg would take a shorter step and end lower. "
     "FedGradMP and "
     "FedMM have no number to tune, since their steps follow from the data, and neither have gradient descent "

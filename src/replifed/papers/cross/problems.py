@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.newton_type import averaged
+from replifed.engine.memory import free
 from replifed.errors import ReplifedError
 from replifed.operators.lasso import lasso
 from replifed.operators.proximal import soft_threshold
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 # Losses that custom data may have; all other data have logistic ones.
 _LOSSES = ("least_squares", "softmax")
 _MOST_STEPS = 100
+# Copies of the features at a time, about: as clients' and stacked, in doubles and in floats of 32 bits.
+_COPIES = 3
 # Newton's method stops after a move as short as this: the objective then changes by its square.
 _SHORTEST = 1e-8
 
@@ -48,6 +51,8 @@ class Regression(DenseLinearModel):
         y = y.astype(np.float32) if y.dtype.kind == "f" else y  # classes are numbers of columns
         floats = Regression(X, y, self.loss_function, sizes=self.sizes, weights=self.weights, l2=self.l2)
         floats.l1, floats.support, floats._of_all = self.l1, self.support, self.common_mu_L()
+        for name in ("sample_weights", "batch_weights"):  # of a problem `with_equal_weights`
+            setattr(floats, name, getattr(self, name).astype(X.dtype))
         return floats
 
     def loss(self, x: NDArray) -> NDArray:
@@ -79,10 +84,10 @@ class Regression(DenseLinearModel):
 
 
 def problem(settings: of.OneRidge, replicates: Sequence[int], table: Any, partition: Any) -> Regression:
-    """The problem of some repetitions, each with other data; F has the plain mean of the losses f_i.
+    """The problem of some repetitions, each with other data.
 
-    The partition splits a table's samples, of which a client has `samples` at most, drawn; clients with fewer
-    are padded.
+    F has the plain mean of the losses f_i, or `weights` by samples. The partition splits a table's samples,
+    of which a client has `samples` at most, drawn, or all; clients with fewer are padded.
     """
     support, ridge = None, 0.0
     if settings.problem == "planted":
@@ -90,17 +95,36 @@ def problem(settings: of.OneRidge, replicates: Sequence[int], table: Any, partit
         clients, support = [data for data, _ in drawn], np.stack([planted for _, planted in drawn])
         name = "least_squares"
     else:
+        _refuse_what_does_not_fit(settings, replicates, table, partition)
         clients = [client_samples(settings, replicate, table, partition) for replicate in replicates]
         ridge, name = settings.ridge, _loss(settings)
     X, y, sizes = stacked(clients)
     # Classes are those of the whole table: a client may lack some.
     loss = loss_named(name, int(table.y.max()) + 1 if name == "softmax" else 1)
-    weights = np.full(sizes.shape, 1.0 / sizes.shape[1])
+    if getattr(settings, "weights", "equal") == "samples":
+        weights = sizes / sizes.sum(axis=1, keepdims=True)
+    else:
+        weights = np.full(sizes.shape, 1.0 / sizes.shape[1])
     y = y.astype(int if name == "softmax" else float)  # classes are numbers of columns
     regression = Regression(X, y, loss, sizes=sizes, weights=weights, l2=ridge)
     regression.l1 = settings.l1 if settings.problem == "composite" else 0.0
     regression.support = support
     return regression
+
+
+def _refuse_what_does_not_fit(
+    settings: of.OnDataSet, replicates: Sequence[int], table: Any, partition: Any
+) -> None:
+    """Refuse dense features, of all repetitions and padded clients, for which there is no memory."""
+    sizes = [np.bincount(partition.clients[name]) for name in replicates]
+    m, N = min(max(map(max, sizes)), settings.samples or table.X.shape[0]), max(map(len, sizes))
+    needed, limit = _COPIES * 8.0 * len(sizes) * N * m * table.X.shape[1], free()
+    if needed > limit:
+        raise ReplifedError(
+            f"{settings.dataset}: {len(sizes)} repetitions of {N} clients with up to {m} samples of "
+            f"{table.X.shape[1]} features take {needed / 2**30:.1f} GiB, {limit / 2**30:.1f} are free: give "
+            "the data set `samples`, the most of a client"
+        )
 
 
 def _loss(settings: of.OnDataSet) -> str:

@@ -15,6 +15,9 @@ class Tuning(fields.Tuning):
 
     multiples: Several[Positive] = Field(description="multiples of the reference value that are tried first")
     refine: Natural = Field(description="rounds of refinement around the best")
+    runs: Maybe[Count] = Field(
+        None, description="runs that a search may take, extensions of the grid and checks included"
+    )
 
 
 class Common(fields.Recorded):
@@ -31,6 +34,12 @@ class Logistic(Common):
     """Logistic regression with a ridge on a data set."""
 
     problem: Literal["logistic"] = Field(description="kind of problem")
+    samples: Maybe[Count] = Field(  # type: ignore[assignment]
+        None, description="maximum number of a client's samples; by default all"
+    )
+    weights: Literal["equal", "samples"] = Field(
+        "equal", description="p_i in F = sum_i p_i f_i: 1/N, or the client's share of the samples"
+    )
     dataset: Name = Field(description="a data set of the catalogue")
     partition: Shards | fields.Given = Field(
         description="how the samples are split between the clients", discriminator="clusters"
