@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,17 @@ def file_of(settings: Mapping[str, Any]) -> str:
     """Return the file with the data, or with the function that returns them."""
     path = settings["path"]
     return path.rpartition(":")[0] if form_of(settings) == "python" else path
+
+
+def names_clients(settings: Mapping[str, Any]) -> bool:
+    """Return True if a data set is seen to name its clients before it is read: by a column, or in an npz."""
+    if form_of(settings) != "npz":
+        return "client" in settings
+    try:
+        with zipfile.ZipFile(file_of(settings)) as archive:
+            return "client.npy" in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False  # which is refused where it is read
 
 
 def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:

@@ -89,7 +89,7 @@ def not_original(rows: Iterable[dict[str, str]]) -> str:
     >>> not_original([{"id": "a", "kind": "original"}])
     'every data set is original'
     >>> not_original([{"id": "a", "kind": "original", "form": "packaged"}])
-    'every data set is original; the package has the copy of a'
+    'every data set is original; from the package: a'
     >>> not_original([{"id": "a", "kind": "not fetched"}])
     'no data set has been fetched yet; `snakemake --cores 1 data` fetches all'
     """
@@ -99,7 +99,7 @@ def not_original(rows: Iterable[dict[str, str]]) -> str:
         return "no data set has been fetched yet; `snakemake --cores 1 data` fetches all"
     others = [f"{row['id']} ({row['kind']})" for row in rows if row["kind"] != "original"]
     copies = ", ".join(row["id"] for row in rows if row.get("form") == PACKAGED)
-    missing = f"; the package has the copy of {copies}" if copies else ""
+    missing = f"; from the package: {copies}" if copies else ""
     missing += f"; {len(every) - len(rows)} are not fetched yet" if len(rows) < len(every) else ""
     if not others:
         return f"every data set is original{missing}"

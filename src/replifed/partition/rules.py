@@ -76,10 +76,10 @@ def _dirichlet(y: NDArray, sizes: NDArray, settings: Mapping[str, Any], rng: Gen
     for i in rng.permutation(len(sizes)):
         shares, missing = rng.dirichlet(weights), sizes[i]
         while missing:
-            open_ = shares * (left > 0)
+            chances = shares * (left > 0)
             # Those of the data where none of its labels is left, or alpha is too large to compute with.
-            open_ = open_ if open_.sum() > 0 else left
-            taken = np.minimum(rng.multinomial(missing, open_ / open_.sum()), left)
+            chances = chances if chances.sum() > 0 else left
+            taken = np.minimum(rng.multinomial(missing, chances / chances.sum()), left)
             for pile, end, count in zip(piles, left, taken, strict=True):
                 client[pile[end - count : end]] = i
             left, missing = left - taken, missing - taken.sum()

@@ -11,6 +11,7 @@ from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.claims.pairs import matrix
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.lines import Line
+from replifed.papers.cross import clients
 from replifed.papers.cross.figures import TABLES as CROSS
 from replifed.papers.cross.figures import USED, figure, render_used
 from replifed.papers.cross.paper import EVERY, FAIR
@@ -59,10 +60,13 @@ FIGURES = by_name(
         caption=f"Relative gap (F - F*) / (F(0) - F*), median and range over seeds. {FAIR} "
         "Data of your own have the loss that they name.",
         lines=lambda frame: lines(),  # when it is drawn: this imports custom methods
-    )
+    ),
+    clients.PICTURE,
 )
 
 TABLES = by_name(
     _table("table1", lambda frame: render_used(frame, _labels()), f"{USED} {FAIR}"),
     _table("pairs", lambda frame: matrix(frame, _labels()) or _NO_PAIRS, CROSS["pairs"].caption),
+    clients.HETEROGENEITY,
+    clients.NAMED,
 )

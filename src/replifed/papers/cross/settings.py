@@ -31,8 +31,11 @@ class Logistic(Common):
     """Logistic regression with a ridge on a data set."""
 
     problem: Literal["logistic"] = Field(description="kind of problem")
+    samples: Maybe[Count] = Field(  # type: ignore[assignment]
+        None, description="maximum number of a client's samples; by default all"
+    )
     dataset: Name = Field(description="a data set of the catalogue")
-    partition: Shards | fields.Given = Field(
+    partition: Shards | fields.Given | fields.Rule = Field(
         description="how the samples are split between the clients", discriminator="clusters"
     )
     ridge: Positive = Field(description="weight of |x|^2 / 2 in each client's loss")
