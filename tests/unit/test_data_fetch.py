@@ -234,18 +234,18 @@ def test_missing_mirror(tmp_path):
 
 def test_a_mirror_that_has_by_now_what_a_surrogate_stands_for_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv("REPLIFED_OFFLINE", "1")
-    raw, mirror, a9a = tmp_path / "raw", tmp_path / "mirror", CATALOGUE["a9a"]
+    raw, mirror, w8a = tmp_path / "raw", tmp_path / "mirror", CATALOGUE["w8a"]
     mirror.mkdir()
-    assert fetch(a9a, raw, mirror=mirror)["kind"] == "surrogate"
+    assert fetch(w8a, raw, mirror=mirror)["kind"] == "surrogate"
     assert replaceable(raw, mirror) == []
-    [file] = a9a.forms[0].files
+    [file] = w8a.forms[0].files
     (mirror / file.name).write_text("any")
-    assert replaceable(raw, mirror) == ["a9a"]
-    whole = (raw / "a9a.json").read_bytes()
-    put(raw, "a9a.json", b"damaged")  # whoever reads it names it
+    assert replaceable(raw, mirror) == ["w8a"]
+    whole = (raw / "w8a.json").read_bytes()
+    put(raw, "w8a.json", b"damaged")  # whoever reads it names it
     assert replaceable(raw, mirror) == []
-    put(raw, "a9a.json", whole)
-    fetch(a9a, raw, policy="surrogate")  # now it is asked for
+    put(raw, "w8a.json", whole)
+    fetch(w8a, raw, policy="surrogate")  # now it is asked for
     assert replaceable(raw, mirror) == []
 
 

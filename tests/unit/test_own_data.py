@@ -11,7 +11,7 @@ from scipy import optimize, sparse, special
 
 from replifed.data.own import LOSSES, file_of, form_of, parse
 from replifed.data.table import Table, load
-from replifed.errors import DataError
+from replifed.errors import ConfigError, DataError
 from replifed.papers.cross.experiments import run
 from replifed.papers.cross.problems import problem, solution
 from replifed.partition.build import build
@@ -183,3 +183,10 @@ def test_a_data_set_of_an_installed_package_joins_where_it_is_asked_for(tmp_path
     stated = comparison.with_offered({"datasets": {"drawn": {"loss": "softmax"}}})
     assert stated["datasets"] == {"drawn": {"path": path, "loss": "softmax"}}
     assert comparison.with_offered({"comparison": {}}) == {"comparison": {}}
+
+
+def test_a_function_that_returns_data_may_not_end_the_process(tmp_path):
+    path = tmp_path / "leaves.py"
+    path.write_text("import sys\ndef data():\n    sys.exit(0)\n")
+    with pytest.raises(ConfigError, match=r"leaves\.py:3: data ends or forks the process"):
+        parse("mine", {"path": f"{path}:data"}, tmp_path / "mine.npz")

@@ -38,6 +38,17 @@ def add(commands: Any) -> None:
     compare.add_argument(
         "--against", type=_words, metavar="NAMES", help="built-in methods, default: all on these problems"
     )
+    compare.add_argument(
+        "--partition",
+        metavar="NAME",
+        help="how samples are split between clients: kmeans, given, iid, dirichlet:ALPHA, shards:K",
+    )
+    compare.add_argument("--clients", type=int, metavar="N", help="number of clients, default: the problem's")
+    compare.add_argument(
+        "--sizes",
+        metavar="NAME",
+        help="of clients, not with kmeans or given: equal, lognormal:SIGMA",
+    )
     add_small(compare)
     add_snakemake(compare)
 
@@ -59,7 +70,8 @@ def _compare(arguments: argparse.Namespace) -> int:
     methods = {name or source.rpartition(":")[2].lower(): source for name, source in named}
     if len(methods) < len(named):
         raise ConfigError("two methods have the same name; give them as NAME=FILE:CLASS")
-    requested = {key: getattr(arguments, key) for key in ("data", "against") if getattr(arguments, key)}
+    keys = ("data", "against", "partition", "clients", "sizes")
+    requested = {key: getattr(arguments, key) for key in keys if getattr(arguments, key) not in (None, [])}
     if not arguments.config:  # else the workflow checks all of it
         config = with_offered({**load_config(arguments), "comparison": requested})
         for (section, *key), text in errors(config):
@@ -70,7 +82,8 @@ def _compare(arguments: argparse.Namespace) -> int:
     status = call_snakemake("compare", arguments, settings, one_line=True)
     if status == 0 and not arguments.dry_run:
         folder = Path(load_config(arguments)["paths"]["figures"], "compare")
-        files = [folder / file for file in ("fig1.pdf", "table1.md", "pairs.md", "report.html")]
+        names = ("fig1.pdf", "table1.md", "pairs.md", "partition.pdf", "heterogeneity.md", "report.html")
+        files = [folder / name for name in names]
         made = [file for file in files if file.is_file()]
         if not (made or arguments.config):  # which may name another folder
             raise ReplifedError(f"Snakemake made nothing in {folder}; what it says is in .snakemake/log")

@@ -72,7 +72,7 @@ def _default(arguments: argparse.Namespace) -> None:
 
 def _fetch(arguments: argparse.Namespace) -> None:
     """Fetch the named data sets, or all of them, and print one line for each."""
-    from replifed.data.catalogue import CATALOGUE, get
+    from replifed.data.catalogue import CATALOGUE, PACKAGED, get
     from replifed.data.fetch import fetch
 
     given = vars(arguments)
@@ -84,7 +84,9 @@ def _fetch(arguments: argparse.Namespace) -> None:
     raw_dir = _raw_dir(arguments)
     for dataset in [get(id_) for id_ in arguments.ids] or CATALOGUE.values():
         record = fetch(dataset, raw_dir, **chosen)
-        print(", ".join([f"{dataset.id}: {record['kind']}", *(file["name"] for file in record["files"])]))
+        files = [file["name"] for file in record["files"]]
+        copy = ["the copy in the package"] * (record["form"] == PACKAGED)
+        print(", ".join([f"{dataset.id}: {record['kind']}", *copy, *files]))
         if dataset.terms and record["kind"] != "surrogate":
             print(f"{dataset.id}: terms of use: {dataset.terms}")
 

@@ -43,6 +43,7 @@ class RawFile:
     urls: tuple[str, ...] = ()  # in order of preference; without any it can only be put in place by hand
     sha256: str | None = None
     md5: str | None = None
+    packaged: bool = False  # in the folder `PACKED` of the package, and looked for nowhere else
 
     @property
     def has_hash(self) -> bool:
@@ -106,17 +107,26 @@ class Dataset:
 
 _FILE = Path(__file__).with_name("catalogue.yaml")
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
+# Copies of data sets whose licence allows it, with licence and sources, for machines without a network.
+PACKED = Path(__file__).with_name("packed")
+PACKAGED = "packaged"  # the form of such a copy
 
 
-def _libsvm(file: str, group: str, published: str) -> tuple[Form, ...]:
-    """Return the two original forms of a LibSVM file; only the packing that LibSVM offers has a URL."""
+def _libsvm(file: str, group: str, published: str, packaged: str = "") -> tuple[Form, ...]:
+    """Return the original forms of a LibSVM file; only the packing that LibSVM offers has a URL.
+
+    `packaged` is the hash of the copy in the package, if there is one.
+    """
 
     def form(packing: str, name: str) -> Form:
         urls = (f"{_LIBSVM}/{group}/{name}",) if packing == published else ()
         return Form(packing, "original", (RawFile(name, f"libsvm/{name}", urls),), "libsvm")
 
     forms = (form("plain", file), form("bz2", f"{file}.bz2"))
-    return forms if published == "plain" else forms[::-1]
+    name = f"{file}.xz"
+    copy = RawFile(name, "", sha256=packaged, packaged=True)
+    in_package = (Form(PACKAGED, "original", (copy,), "libsvm"),) if packaged else ()
+    return (forms if published == "plain" else forms[::-1]) + in_package
 
 
 def in_one_line(error: ValidationError) -> str:

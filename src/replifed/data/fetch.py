@@ -1,9 +1,10 @@
 """Fetching a data set's files, and recording which form of it was selected.
 
 For each kind of form (originals, then substitutes) every form is first looked up on this machine, in the raw
-folder and in the mirror, and only then at its URLs. Each file must pass its check: its official hash if one
-is known; else that pinned on first use; else its parsed content. A file that fails is an error under every
-policy: a surrogate replaces data that are not available, never data that are wrong.
+folder and in the mirror, only then at its URLs, and at last in the package, which has a few data sets. Each
+file must pass its check: its official hash if one is known; else that pinned on first use; else its parsed
+content. A file that fails is an error under every policy: a surrogate replaces data that are not available,
+never data that are wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from replifed.data.catalogue import CATALOGUE, SURROGATE_STAMP, Dataset, Form, RawFile
+from replifed.data.catalogue import CATALOGUE, PACKED, SURROGATE_STAMP, Dataset, Form, RawFile
 from replifed.data.pins import Pin, acceptance, find_pin, needs_pin, pin_path, write_pin
 from replifed.data.records import find_record, write_record
 from replifed.data.streams import looks_like_web_page, stream_error, unpacked
@@ -94,7 +95,7 @@ def replaceable(raw_dir: Path, mirror: Path | None) -> list[str]:
 
 def _copies(file: RawFile, dataset: Dataset, mirror: Path | None) -> list[Path]:
     """Return the paths that a file may have in a mirror."""
-    if mirror is None:
+    if mirror is None or file.packaged:
         return []
     return [mirror / place for place in (file.mirror_path, file.name, f"{dataset.id}/{file.name}")]
 
@@ -162,21 +163,21 @@ class _Search:
         """Return the first form that is available, and its files."""
         for kind in kinds:
             forms = [form for form in self.dataset.forms if form.kind == kind]
-            for online in (False, True) if network else (False,):
+            for place in ("here", "network", "package") if network else ("here", "package"):
                 for form in forms:
                     try:
-                        return form, self._form(form, online)
+                        return form, self._form(form, place)
                     except _UnavailableError as error:
-                        if online and str(error):
+                        if str(error):
                             self.reasons.append(str(error))
         return None, []
 
-    def _form(self, form: Form, online: bool) -> list[dict[str, Any]]:
+    def _form(self, form: Form, place: str) -> list[dict[str, Any]]:
         """Copy, check and pin all files of a form; return their entries in the record."""
         self.pin = find_pin(self.pin_path) if needs_pin(self.dataset, form) else None
         files: dict[Path, Path] = {}
         for file in form.files:
-            final, copy = self.folder / file.name, self._file(file, online)
+            final, copy = self.folder / file.name, self._file(file, place)
             # A file with an official hash is kept even if another file is not available.
             files[final] = self._moved(copy, final) if file.has_hash else copy
         known = all(file.has_hash or self._pinned(file) for file in form.files)
@@ -205,12 +206,13 @@ class _Search:
         self.origins[final] = self.origins[copy]
         return final
 
-    def _file(self, file: RawFile, online: bool) -> Path:
+    def _file(self, file: RawFile, place: str) -> Path:
         path = self.folder / file.name
         if path.exists():
             return self._checked(file, path, str(path))
         staged = self.incoming / file.name
-        for copy in _copies(file, self.dataset, self.mirror):
+        in_package = [PACKED / file.name] if file.packaged and place == "package" else []
+        for copy in [*_copies(file, self.dataset, self.mirror), *in_package]:
             if copy.is_file():
                 if not os.access(copy, os.R_OK):
                     raise DataError(f"{copy}: permission denied; make the mirror readable")
@@ -218,7 +220,7 @@ class _Search:
                 with explained(staged):
                     shutil.copyfile(copy, staged)
                 return self._checked(file, staged, str(copy))
-        if online:
+        if place == "network":
             return self._downloaded(file, staged)
         raise _UnavailableError
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from replifed.data.catalogue import CATALOGUE, get, in_one_line
+from replifed.data.catalogue import CATALOGUE, PACKAGED, get, in_one_line
 from replifed.errors import DataError
 from replifed.store import hashes
 from replifed.store.atomic import write_json
@@ -84,12 +84,14 @@ def status_rows(raw_dir: Path, ids: Iterable[str] = CATALOGUE) -> list[dict[str,
 def not_original(rows: Iterable[dict[str, str]]) -> str:
     """Return a sentence with the number of data sets in `status_rows` that are not original.
 
-    Those that have not been fetched are counted separately.
+    Those that have not been fetched are counted separately, and copies from the package are named.
 
     >>> not_original([{"id": "a", "kind": "original"}, {"id": "b", "kind": "surrogate"}])
     '1 of 2 data sets is not original: b (surrogate)'
     >>> not_original([{"id": "a", "kind": "original"}])
     'every data set is original'
+    >>> not_original([{"id": "a", "kind": "original", "form": "packaged"}])
+    'every data set is original; from the package: a'
     >>> not_original([{"id": "a", "kind": "not fetched"}])
     'no data set has been fetched yet; `snakemake --cores 1 data` fetches all'
     """
@@ -98,7 +100,9 @@ def not_original(rows: Iterable[dict[str, str]]) -> str:
     if every and not rows:
         return "no data set has been fetched yet; `snakemake --cores 1 data` fetches all"
     others = [f"{row['id']} ({row['kind']})" for row in rows if row["kind"] != "original"]
-    missing = f"; {len(every) - len(rows)} are not fetched yet" if len(rows) < len(every) else ""
+    copies = ", ".join(row["id"] for row in rows if row.get("form") == PACKAGED)
+    missing = f"; from the package: {copies}" if copies else ""
+    missing += f"; {len(every) - len(rows)} are not fetched yet" if len(rows) < len(every) else ""
     if not others:
         return f"every data set is original{missing}"
     verb = "is" if len(others) == 1 else "are"

@@ -21,6 +21,7 @@ class Made(NamedTuple):
     show: Callable[[pd.DataFrame], Any]
     stamped: bool = True  # whether its CSV has columns that name the data and the scale
     pages: Sequence[str] = ()  # columns of the table: each combination of their values is a page of the PDF
+    texts: Sequence[str] = ()  # columns that hold texts, even where these look like numbers: 007 is not 7
 
     def pages_of(self, frame: pd.DataFrame) -> list[Any]:
         """Return the picture, or one for each page."""

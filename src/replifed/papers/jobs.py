@@ -135,7 +135,8 @@ def artefact(
         frame = frame.assign(data=data, scale=scale)
     write_text(outputs["csv"], frame.to_csv(index=False, float_format="%.12g"))
     # What is drawn is what the CSV says, to the last digit.
-    frame = pd.read_csv(outputs["csv"], keep_default_na=False, na_values=["nan"])
+    texts = dict.fromkeys(getattr(made, "texts", ()), str)
+    frame = pd.read_csv(outputs["csv"], keep_default_na=False, na_values=["nan"], dtype=texts)
     publish = _draw if "png" in outputs else _print_table
     publish(made, frame, outputs, data, scale)
 

@@ -1,4 +1,5 @@
-"""Partitions of samples between clients: clusters, cut into shards that are assigned anew in each replicate.
+"""Partitions of samples between clients: clusters cut into shards that are assigned anew in each replicate,
+rules of the literature, or the clients that the data name.
 
 Source of the shards: the partition of Tong et al., Algorithms 2022, 15(9), 319, Section 5.2: 10 clusters,
 each split evenly into 20 parts, and each client takes one part of each of two clusters.
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from replifed.data.table import load
 from replifed.errors import ConfigError, DataError, unknown_name
 from replifed.partition import clusters
-from replifed.partition.heterogeneity import client_table
+from replifed.partition.heterogeneity import client_table, label_groups
+from replifed.partition.rules import RULES, split
 from replifed.partition.store import Partition, save
 from replifed.randomness import generator
 from replifed.store.atomic import write_text
@@ -49,6 +51,8 @@ def partition(
         )
     except DataError as error:
         raise DataError(f"{paper}/{experiment}, {samples.meta['id']}: {error}") from error
+    if settings["partition"]["clusters"] == "given" and "clients" in samples.meta:
+        frame.insert(2, "name", [samples.meta["clients"][number] for number in frame["client"]])
     source = {key: samples.meta[key] for key in ("id", "kind", "stamp", "content_sha256")}
     meta = {**built.meta, "paper": paper, "experiment": experiment, "data": source}
     save(out, Partition(built.cluster, built.clients, meta))
@@ -69,7 +73,8 @@ def build(
     into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns,
     choice: the fullest columns of a sparse `X` and its fullest rows, or random ones, are clustered, and each
     cluster is a client, the same in all replicates; other samples have client -1. Or clusters "given": the
-    clients of the data set, `given` (n,).
+    clients of the data set, `given` (n,). Or a name in `rules.RULES`, and what `rules.split` asks for; the
+    clusters are then the labels.
 
     The clusters are the same in all `replicates` (names); shards are cut and assigned independently in each.
     The table has a row for each replicate and client: replicate, and the columns of `client_table` or
@@ -96,7 +101,7 @@ def build(
             raise DataError("it does not say which client has which sample; choose another partition")
         cluster = given.astype(np.int32)
         clients = dict.fromkeys(replicates, cluster)
-        tables = dict.fromkeys(replicates, client_table(cluster, cluster, y, 1))
+        tables = dict.fromkeys(replicates, client_table(cluster, np.zeros_like(cluster), y, 0))
     elif criterion in ("kmeans", "labels"):
         by_label = criterion == "labels"
         cluster = clusters.label_clusters(y, count) if by_label else clusters.kmeans_clusters(X, count, start)
@@ -105,8 +110,14 @@ def build(
             rng = generator(seed, replicate, None, "partition")
             clients[replicate] = assign_clients(cluster, settings["parts"], shards, rng)
             tables[replicate] = client_table(clients[replicate], cluster, y, shards)
+    elif criterion in RULES:
+        cluster, clients, tables = label_groups(y)[1].astype(np.int32), {}, {}
+        for replicate in replicates:
+            clients[replicate] = client = split(y, settings, generator(seed, replicate, None, "partition"))
+            kept = client >= 0
+            tables[replicate] = client_table(client[kept], np.zeros(kept.sum(), np.int32), y[kept], 0)
     else:
-        known = ("kmeans", "labels", "equal_kmeans", "given")
+        known = ("kmeans", "labels", "equal_kmeans", "given", *RULES)
         raise ConfigError(unknown_name("kind of clusters", criterion, known))
     table = pd.concat([rows.assign(replicate=name) for name, rows in tables.items()], ignore_index=True)
     return Partition(cluster, clients, meta), table[["replicate", *table.columns.drop("replicate")]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,11 +13,14 @@ from replifed.algorithms.registry import BUILT_IN, INSTALLED
 from replifed.data.catalogue import CATALOGUE, offered
 from replifed.errors import unknown_name
 from replifed.parts import COMPARED
+from replifed.settings import partitions
 from replifed.settings.fields import Loss
 from replifed.settings.messages import Error
 
 # Kinds of problems that every method can run on, named by their losses.
 _EVERY_METHOD = get_args(Loss)
+# Keys that split a problem's samples between other clients.
+_SPLIT = ("partition", "clients", "sizes")
 
 
 def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -23,23 +28,54 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
 
     Its experiments are those of `cross` that `comparison.data` names, by default those on which every method
     runs; their methods are those of `comparison.against`, of installed packages too, by default all built-in
-    ones, and the custom `methods`.
+    ones, and the custom `methods`. One that `comparison` splits between other clients has a name of its own.
     """
     if COMPARED not in config:
         return None
     known = problems(config)
     requested, custom = config.get("comparison", {}), list(config.get("methods", {}))
-    names = requested.get("data") or [name for name, one in known.items() if one["problem"] in _EVERY_METHOD]
     experiments = {}
-    for name in names:
+    for name in _data(config, known):
         built_in = known[name]["methods"]
         available = [*built_in, *INSTALLED]
         against = [method for method in requested.get("against") or built_in if method in available]
-        experiments[name] = {**known[name], "methods": [*against, *custom]}
+        key, problem = _split_anew(name, known[name], requested)
+        experiments[key] = {**problem, "methods": [*against, *custom]}
     runs = {name: one["methods"] for name, one in experiments.items()}
     table = {"kind": "table", "runs": runs, "tuned": runs}
     artefacts = {"fig1": {"kind": "figure", "runs": runs}, "table1": table, "pairs": table}
+    if split := [name for name, one in experiments.items() if "partition" in one]:
+        artefacts["partition"] = {"kind": "figure", "partitions": split}
+        artefacts["heterogeneity"] = {"kind": "table", "partitions": split}
+    if given := [name for name in split if experiments[name]["partition"]["clusters"] == "given"]:
+        artefacts["clients"] = {"kind": "table", "partitions": given}
     return {"seed": config[COMPARED]["seed"], "experiments": experiments, "artefacts": artefacts}
+
+
+def _data(config: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
+    """Return the problems of the comparison, which may be misspelt: by default those for every method."""
+    every = [name for name, one in known.items() if one["problem"] in _EVERY_METHOD]
+    return config.get("comparison", {}).get("data") or every
+
+
+def _split_anew(
+    name: str, problem: Mapping[str, Any], requested: Mapping[str, Any]
+) -> tuple[str, Mapping[str, Any]]:
+    """Return a problem between the clients that the comparison requests, and its name."""
+    changes = {key: requested[key] for key in _SPLIT if key in requested}
+    if not changes:
+        return name, problem
+    before = partitions.stated(problem["partition"])
+    if changes.get("partition") in ("given", "kmeans"):
+        before.pop("sizes", None)
+    keys = {"partition": "", "clients": partitions.CLIENTS, **before, **changes}
+    section = partitions.partition(keys["partition"], keys["clients"], keys.get("sizes", "equal"))
+    changed = {**problem, "partition": section}
+    if "spread" in section and (most := changed.pop("samples", None)):
+        # What bounds a client's samples is then their mean, so that sizes may differ.
+        changed["partition"] = {**section, "samples": most}
+    words = [name, *map(str, partitions.stated(section).values())]
+    return re.sub("[^a-z0-9]+", "_", "_".join(words)), changed
 
 
 def with_offered(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,10 +108,10 @@ def problems(config: Mapping[str, Any]) -> dict[str, Any]:
     del model["samples"]  # what limits a client's samples is said of the data set itself
     custom = {}
     for name, one in config.get("datasets", {}).items():
-        shards = {"clusters": "kmeans", "count": one["clients"], "parts": 2, "shards_per_client": 2}
-        partition = shards if one["partition"] == "kmeans" else {"clusters": "given"}
+        kind, number = one.get("partition", "kmeans"), one.get("clients", partitions.CLIENTS)
+        section = partitions.partition(kind, number, one.get("sizes", "equal"))
         of_data = {key: one[key] for key in ("weights", "samples") if key in one}
-        custom[name] = {**model, "problem": one["loss"], "dataset": name, "partition": partition, **of_data}
+        custom[name] = {**model, "problem": one["loss"], "dataset": name, "partition": section, **of_data}
     return {**known, **custom}
 
 
@@ -89,19 +125,55 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
         if requested or config.get("methods"):
             yield ("papers",), f"a comparison needs {COMPARED} among the papers"
         return
+    found = [*_missing_files(datasets)] or [*_client_faults(datasets, "partition" in requested)]
+    # Of what is stated alone; each problem's own partition comes below.
+    alone = {key: requested[key] for key in _SPLIT if key in requested and "partition" in requested}
+    found += [(("comparison", key), text) for key, text in partitions.faults(alone)]
+    if found:  # no problem can be made of these
+        yield from found
+        return
     known = problems(config)
     for name in datasets:
         if name in config[COMPARED]["experiments"] or name in CATALOGUE:
             yield ("datasets", name), f"{name} is a built-in data set; give yours another name"
-    yield from _missing_files(datasets)
     for name in requested.get("data") or ():
         if name not in known:
             yield ("comparison", "data"), unknown_name("problem of the comparison", name, known)
     used = [known[name] for name in requested.get("data") or known if name in known]
+    yield from _unsplittable(requested, {name: known[name] for name in _data(config, known) if name in known})
     compared = {*INSTALLED, *(method for one in used for method in one["methods"])}
     for name in requested.get("against") or ():
         if used and name not in compared:  # without problems, these have an error already
             yield ("comparison", "against"), unknown_name("method on these problems", name, compared)
+
+
+def _client_faults(datasets: Mapping[str, Any], requested: bool) -> Iterator[Error]:
+    if datasets:
+        from replifed.data.own import form_of, names_clients
+
+        for name, one in datasets.items():
+            for key, text in partitions.dataset_faults(one, form_of(one), names_clients(one), requested):
+                yield ("datasets", name, key), text
+
+
+def _unsplittable(requested: Mapping[str, Any], problems: Mapping[str, Any]) -> Iterator[Error]:
+    """Yield the problems that cannot be split between the clients that the comparison requests."""
+    changes = {key: requested[key] for key in _SPLIT if key in requested}
+    for name, one in problems.items() if changes else ():
+        if "partition" not in one:
+            yield ("comparison", "data"), f"{name} is drawn client by client, and has no samples to split"
+            continue
+        built_in = CATALOGUE.get(one["dataset"])
+        for key, text in partitions.faults(changes, partitions.stated(one["partition"])["partition"]):
+            yield ("comparison", key), f"{name}: {text}"
+        if built_in and changes.get("partition") == "given":
+            yield (
+                ("comparison", "partition"),
+                f"given is not allowed: {name} does not say which client has what",
+            )
+        if built_in and changes.get("clients", 0) > (rows := built_in.counts.rows or math.inf):
+            text = f"{changes['clients']} is not allowed; expected at most {rows} (samples of {name})"
+            yield ("comparison", "clients"), text
 
 
 def _missing_files(datasets: Mapping[str, Any]) -> Iterator[Error]:

@@ -102,6 +102,10 @@ class Data(Settings):
     substitutes: bool = Field(False, description="whether policy real accepts other real data in their place")
 
 
+_BY_NAME = "how samples are split: kmeans, given (as the data say), iid, dirichlet:ALPHA or shards:K"
+_SIZES = "of clients with iid, dirichlet or shards: equal, the default, or lognormal:SIGMA"
+
+
 class CustomDataset(Settings):
     """A custom data set; it joins the comparison."""
 
@@ -116,10 +120,9 @@ class CustomDataset(Settings):
     loss: Loss = Field(
         "logistic", description="loss of the models: for two kinds of labels, targets, or classes"
     )
-    partition: Literal["kmeans", "given"] = Field(
-        "kmeans", description="k-means clusters assigned to clients, or the clients that the data name"
-    )
-    clients: Count = Field(10, description="number of clients, with k-means")
+    partition: Maybe[Text] = Field(None, description=f"{_BY_NAME}; kmeans if the data name no clients")
+    clients: Maybe[Count] = Field(None, description="number of clients, 10 by default; not with given")
+    sizes: Maybe[Text] = Field(None, description=_SIZES)
     weights: Literal["equal", "samples"] = Field(
         "equal", description="p_i in F = sum_i p_i f_i: 1/N, or the client's share of the samples"
     )
@@ -135,6 +138,9 @@ class Compare(Settings):
     against: Maybe[Several[Name]] = Field(
         None, description="built-in methods; by default all on these problems"
     )
+    partition: Maybe[Text] = Field(None, description=f"{_BY_NAME}; by default each problem's own")
+    clients: Maybe[Count] = Field(None, description="number of clients; by default each problem's own")
+    sizes: Maybe[Text] = Field(None, description=_SIZES)
 
 
 class Main(Settings):
@@ -200,7 +206,25 @@ class EqualClusters(Settings):
         return value
 
 
-Partition = Annotated[Shards | EqualClusters, Field(discriminator="clusters")]
+class Rule(Settings):
+    """A split of a data set between clients by a rule of the literature, drawn in each repetition."""
+
+    clusters: Literal["iid", "dirichlet", "shards"] = Field(description="the rule")
+    clients: Count = Field(description="number of clients")
+    spread: NonNegative = Field(0.0, description="standard deviation of the logarithm of clients' sizes")
+    samples: Maybe[Count] = Field(None, description="mean of a client's samples; by default all are used")
+    alpha: Maybe[Positive] = Field(None, description="concentration of each label, of dirichlet")
+    shards_per_client: Maybe[Count] = Field(None, description="shards of sorted labels, of shards")
+
+    @model_validator(mode="after")
+    def _has_its_number(self) -> Rule:
+        needed = {"dirichlet": "alpha", "shards": "shards_per_client"}.get(self.clusters)
+        if needed is not None and getattr(self, needed) is None:
+            raise refusal(f"{self.clusters} lacks its key {needed}")
+        return self
+
+
+Partition = Annotated[Shards | EqualClusters | Rule, Field(discriminator="clusters")]
 
 
 class Tuning(Settings):

@@ -80,11 +80,11 @@ class Plan:
         return files
 
     def _owner(self, paper: str, name: str) -> str:
-        """Return the folder of an experiment's results: that of the comparison for custom methods or data."""
+        """Return the folder of an experiment's results: that of `cross` for what it runs, too."""
         experiment, _, method = name.partition("/")
-        others = {**self.config.get("methods", {}), **INSTALLED}
-        custom = experiment in self.config.get("datasets", {}) or method in others
-        return COMPARED if paper == COMPARE and not custom else paper
+        if paper != COMPARE or method in {**self.config.get("methods", {}), **INSTALLED}:
+            return paper
+        return COMPARED if experiment in self.config[COMPARED]["experiments"] else paper
 
     def inputs(self, paper: str, keys: Iterable[str], source: list[str]) -> dict[str, list[str]]:
         """Return the inputs of a job: files by key, and its sources."""
@@ -100,8 +100,11 @@ class Plan:
         return {"file": file, "source": self.source("replifed.data.own")}
 
     def own_dataset_settings(self, dataset: str) -> str:
-        """Return the settings of a custom data set as JSON."""
-        return canonical_json(self.config["datasets"][dataset])
+        """Return the settings of a custom data set as JSON, but for those of its split."""
+        one, requested = self.config["datasets"][dataset], self.config.get("comparison", {})
+        kept = {key: value for key, value in one.items() if key not in ("partition", "clients", "sizes")}
+        stated = "partition" in one or "partition" in requested
+        return canonical_json({**kept, "partition_stated": stated})
 
     # --- Partitions, searches, runs ---
 

@@ -12,6 +12,7 @@ from replifed.claims.targets import within_reach
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.curves import visible_range, with_margin
 from replifed.figures.lines import Line
+from replifed.papers.cross import clients
 from replifed.papers.cross.figures import (
     AUDITED,
     FLOOR,
@@ -83,7 +84,8 @@ FIGURES = by_name(
         caption=f"Relative gap (F - F*) / (F(0) - F*), median and range over seeds. {FAIR} {_OWN}",
         lines=lambda frame: lines(),  # when it is drawn: this imports custom methods
         limits=_ends,
-    )
+    ),
+    clients.PICTURE,
 )
 
 TABLES = by_name(
@@ -101,4 +103,6 @@ TABLES = by_name(
         pairs_to(_targets),
         lambda frame: matrix(frame, _labels()) or _NO_PAIRS,
     ),
+    clients.HETEROGENEITY,
+    clients.NAMED,
 )

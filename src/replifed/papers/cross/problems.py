@@ -116,7 +116,8 @@ def _refuse_what_does_not_fit(
     settings: of.OnDataSet, replicates: Sequence[int], table: Any, partition: Any
 ) -> None:
     """Refuse dense features, of all repetitions and padded clients, for which there is no memory."""
-    sizes = [np.bincount(partition.clients[name]) for name in replicates]
+    held = [partition.clients[name] for name in replicates]
+    sizes = [np.bincount(client[client >= 0]) for client in held]
     m, N = min(max(map(max, sizes)), settings.samples or table.X.shape[0]), max(map(len, sizes))
     needed, limit = _COPIES * 8.0 * len(sizes) * N * m * table.X.shape[1], free()
     if needed > limit:

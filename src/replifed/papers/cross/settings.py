@@ -41,7 +41,7 @@ class Logistic(Common):
         "equal", description="p_i in F = sum_i p_i f_i: 1/N, or the client's share of the samples"
     )
     dataset: Name = Field(description="a data set of the catalogue")
-    partition: Shards | fields.Given = Field(
+    partition: Shards | fields.Given | fields.Rule = Field(
         description="how the samples are split between the clients", discriminator="clusters"
     )
     ridge: Positive = Field(description="weight of |x|^2 / 2 in each client's loss")
