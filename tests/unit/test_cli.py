@@ -43,7 +43,7 @@ def calls(monkeypatch):
     def recorder(name, real):
         def record(*positional, **named):
             made.append((name, positional, named))
-            return {"kind": "", "files": [], "counts": {}}
+            return {"form": "", "kind": "", "files": [], "counts": {}}
 
         record.__signature__ = inspect.signature(real)
         return record
