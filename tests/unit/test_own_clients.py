@@ -231,12 +231,12 @@ def test_a_table_says_which_client_is_which(tmp_path):
     partition("compare", "mine", split, tmp_path / "t.npz", *files)
     assert "\n1,0,007,10," in files[1].read_text()
     inputs = {"partition:mine": files, "data:mine": [tmp_path / "t.npz"]}
-    for name, suffix in {"clients": "md", "heterogeneity": "md", "partition": "png"}.items():
+    for name, suffix in {"client_names": "md", "heterogeneity": "md", "partition": "png"}.items():
         kind = "figure" if suffix == "png" else "table"
         suffixes = ("csv", "pdf", "png") if kind == "figure" else ("csv", "md", "tex")
         outputs = {one: tmp_path / f"{name}.{one}" for one in suffixes}
         artefact("compare", name, {"artefact": {"kind": kind}}, "small", inputs, outputs)
-    lines = (tmp_path / "clients.md").read_text().splitlines()
+    lines = (tmp_path / "client_names.md").read_text().splitlines()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
     assert [row[:3] for row in rows[2:]] == [[str(k), site, "10"] for k, site in enumerate(SITES)]
     assert "given" in (tmp_path / "heterogeneity.md").read_text()

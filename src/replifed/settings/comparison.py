@@ -48,7 +48,7 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
         artefacts["partition"] = {"kind": "figure", "partitions": split}
         artefacts["heterogeneity"] = {"kind": "table", "partitions": split}
     if given := [name for name in split if experiments[name]["partition"]["clusters"] == "given"]:
-        artefacts["clients"] = {"kind": "table", "partitions": given}
+        artefacts["client_names"] = {"kind": "table", "partitions": given}
     return {"seed": config[COMPARED]["seed"], "experiments": experiments, "artefacts": artefacts}
 
 

@@ -202,7 +202,7 @@ HETEROGENEITY = Made(
     _show_heterogeneity,
 )
 NAMED = Made(
-    "clients",
+    "client_names",
     "Which client is which",
     "The number of each client in figures and files, and its id in the data.",
     _samples,
