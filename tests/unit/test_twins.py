@@ -5,12 +5,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from replifed.algorithms.fedgradmp import FedGradMP
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Gradient
 from replifed.engine import twins
 from replifed.engine.simulate import simulate
-from replifed.engine.twins import move, relative_move, simulate_with_twins
+from replifed.engine.twins import move, of_runs, relative_move, simulate_with_twins
 from replifed.network.ledger import Cost
 from replifed.papers import inputs
 from replifed.problems.dense import DenseLinearModel
@@ -96,6 +97,17 @@ def test_calm_runs_are_unchanged_beside_their_twins(dtype, batch):
     assert twinned.stable.all()
     assert (twinned.difference > 0).all()  # they are twins, not copies
     assert (twinned.difference < 1e-3).all()
+
+
+def test_settings_of_a_single_run_are_those_of_its_twins():
+    data, streams = problem(np.float64), Streams(7, (4,))
+    alone, plain = (FedGradMP(sparsity=tau, local_steps=2) for tau in (np.array([4]), 4))
+
+    def of_step(method):
+        return lambda runs, factors: of_runs(method, runs)
+
+    one, other = (simulate_with_twins(of_step(method), data, streams, 5) for method in (alone, plain))
+    np.testing.assert_array_equal(one.everything.metrics["objective"], other.everything.metrics["objective"])
 
 
 def test_states_without_the_servers_model_are_moved_as_a_whole():

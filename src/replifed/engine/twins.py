@@ -147,8 +147,8 @@ def _settings_of(owner: Any, runs: NDArray) -> dict[str, Any]:
         if not field.init:
             continue
         value = getattr(owner, field.name)
-        if isinstance(value, np.ndarray) and value.size > 1:
-            value = value[runs]
+        if isinstance(value, np.ndarray) and value.ndim:
+            value = value[runs if len(value) > 1 else np.zeros_like(runs)]
         elif is_dataclass(value):
             value = replace(cast(Any, value), **_settings_of(value, runs))
         settings[field.name] = value
