@@ -20,9 +20,10 @@ from replifed.data.surrogates import clip
 from replifed.engine import plans, trials
 from replifed.engine.simulate import simulate
 from replifed.network.ledger import dense_bits, sparse_bits
+from replifed.operators.hard_threshold import threshold_by_class
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers import jobs
-from replifed.papers.fedgradmp import by_class, experiments, limits, measures, problems
+from replifed.papers.fedgradmp import experiments, limits, measures, problems
 from replifed.papers.fedgradmp.claims import CLAIMS
 from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.figures import FIGURES
@@ -551,7 +552,7 @@ def test_one_run_serves_both_readings_where_they_agree(searched, digits, monkeyp
 def test_thresholds_by_class_by_hand():
     """Two of five weights of each of three classes; FedIterHT's first round, client by client."""
     u = np.array([[5, 1, 0, 4, 2, 9, 3, 3, 8, 0, 4, 1, 1, 5, 2.0]]).reshape(1, 15)
-    kept = by_class.threshold(u, 6, 3).reshape(5, 3)
+    kept = threshold_by_class(u, 6, 3).reshape(5, 3)
     np.testing.assert_array_equal(kept[:, 0], [5, 4, 0, 0, 0])
     np.testing.assert_array_equal(kept[:, 1], [0, 0, 0, 4, 5])
     np.testing.assert_array_equal(kept[:, 2], [0, 9, 8, 0, 0])

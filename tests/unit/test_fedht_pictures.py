@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 from replifed.data.table import Table
 from replifed.engine.simulate import objective, simulate
+from replifed.operators.hard_threshold import threshold_by_class
 from replifed.papers.fedht import classes, experiments
-from replifed.papers.fedht.classes import share_unseen, threshold_by_class
+from replifed.papers.fedht.classes import share_unseen
 from replifed.papers.fedht.figures import FIGURES
 from replifed.papers.fedht.supports import apart, support_words, supports
 from replifed.papers.fedht.tables import TABLES

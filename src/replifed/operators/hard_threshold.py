@@ -27,6 +27,12 @@ def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
     return result
 
 
+def threshold_by_class(W: NDArray, tau: int | NDArray, classes: int) -> NDArray:
+    """Keep the tau / C weights of largest magnitude of each class, of flattened models `W` (..., d C)."""
+    by_class = W.reshape(*W.shape[:-1], -1, classes).swapaxes(-1, -2)
+    return hard_threshold(by_class, tau // classes).swapaxes(-1, -2).reshape(W.shape)
+
+
 def largest(v: NDArray, tau: int | NDArray) -> NDArray:
     """Support of `hard_threshold`, a mask: fewer than `tau` where fewer entries are not zero."""
     return hard_threshold(v, tau) != 0

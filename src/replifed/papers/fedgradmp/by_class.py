@@ -8,21 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from replifed.operators.hard_threshold import hard_threshold
+from replifed.operators.hard_threshold import threshold_by_class
 from replifed.operators.projections import Thresholding
 from replifed.problems.dense import DenseLinearModel
-
-
-def threshold(u: NDArray, level: int | NDArray, classes: int) -> NDArray:
-    """Keep the largest weights of each class, level / C of them, in models `u` (..., d C).
-
-    The level is a number, or one per entry of u's first axis.
-    """
-    of_class = u.reshape(*u.shape[:-1], -1, classes).swapaxes(-1, -2)
-    return np.ascontiguousarray(hard_threshold(of_class, level // classes).swapaxes(-1, -2)).reshape(u.shape)
 
 
 @dataclass(frozen=True)
@@ -32,10 +22,10 @@ class ThresholdingByClass(Thresholding):
     classes: int
 
     def support(self, correlations: NDArray, k: int | NDArray) -> NDArray:
-        return threshold(correlations, k, self.classes) != 0
+        return threshold_by_class(correlations, k, self.classes) != 0
 
     def prune(self, coefficients: NDArray, k: int | NDArray) -> NDArray:
-        return threshold(coefficients, k, self.classes)
+        return threshold_by_class(coefficients, k, self.classes)
 
 
 class DigitsByClass(DenseLinearModel):
@@ -49,11 +39,11 @@ class DigitsByClass(DenseLinearModel):
         def of_client(u: NDArray, level: int | NDArray) -> NDArray:
             nonlocal levels
             levels = level
-            return threshold(u, level, classes)
+            return threshold_by_class(u, level, classes)
 
         def of_server(u: NDArray) -> NDArray:
             # FedIterHT's own threshold of the mean, of all classes together, then leaves it as it is.
-            return mean(u) if levels is None else threshold(mean(u), levels, classes)
+            return mean(u) if levels is None else threshold_by_class(mean(u), levels, classes)
 
         # The compiled local steps know no classes.
         local.threshold, local.mean, local.descend = of_client, of_server, None

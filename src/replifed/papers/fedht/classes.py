@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.operators.hard_threshold import hard_threshold
+from replifed.operators.hard_threshold import hard_threshold, threshold_by_class
 from replifed.partition.heterogeneity import group_counts
 from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel
@@ -51,12 +51,6 @@ def digits(table: Any, client: NDArray, dtype: np.dtype, *, by_class: bool) -> D
     made = images(table, client, dtype, Digits)
     made.unseen, made.by_class = unseen, by_class
     return made
-
-
-def threshold_by_class(u: NDArray, tau: int | NDArray, classes: int) -> NDArray:
-    """Keep the largest tau / C weights of each class."""
-    by_class = u.reshape(*u.shape[:2], -1, classes).swapaxes(-1, -2)
-    return hard_threshold(by_class, tau // classes).swapaxes(-1, -2).reshape(u.shape)
 
 
 def share_unseen(u: NDArray, unseen: NDArray) -> float:
