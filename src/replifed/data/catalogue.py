@@ -17,7 +17,6 @@ from pydantic.dataclasses import dataclass
 
 from replifed.errors import DataError, unknown_name
 
-SURROGATE_STAMP = "SURROGATE DATA"
 _CONFIG = ConfigDict(extra="forbid")
 
 

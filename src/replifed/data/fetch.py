@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from replifed.data.catalogue import CATALOGUE, PACKED, SURROGATE_STAMP, Dataset, Form, RawFile
+from replifed.data import SURROGATE_STAMP
+from replifed.data.catalogue import CATALOGUE, PACKED, Dataset, Form, RawFile
 from replifed.data.pins import Pin, acceptance, find_pin, needs_pin, pin_path, write_pin
 from replifed.data.records import find_record, write_record
 from replifed.data.streams import looks_like_web_page, stream_error, unpacked

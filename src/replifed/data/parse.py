@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.data import checkpoints, images, texts
-from replifed.data.catalogue import SURROGATE_STAMP, Counts, Dataset, Form
+from replifed.data import SURROGATE_STAMP, checkpoints, images, texts
+from replifed.data.catalogue import Counts, Dataset, Form
 from replifed.data.records import read_record
 from replifed.data.table import Table, content_sha256, save
 from replifed.errors import DataError

@@ -300,7 +300,7 @@ def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str
     if table is not None:
         kind = {key: table.meta[key] for key in ("id", "kind", "stamp")}
     elif settings.get("problem") in getattr(_part(paper, "experiments"), "SURROGATES", ()):
-        from replifed.data.catalogue import SURROGATE_STAMP
+        from replifed.data import SURROGATE_STAMP
 
         kind = {"kind": "surrogate", "stamp": SURROGATE_STAMP}
     return provenance(modules, settings, kind)
