@@ -52,6 +52,7 @@ SHARED = {
     "local_solvers": "fedplt",
     "newton_type": "shed",
     "splitting_theory": "fedplt",
+    "weighting": "fedprox",
 }
 # Functions that check settings, name what may be seen, or choose small settings.
 _NO_FORMULAS = ("__post_init__", "observe", "example")

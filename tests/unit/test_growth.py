@@ -89,7 +89,7 @@ def sparse_and_dense(l2, density, clients=12, features=30):
     padded, targets = np.zeros((1, clients, 5, features)), np.ones((1, clients, 5))
     place = np.arange(len(X)) - (np.cumsum(sizes) - sizes)[owner]
     padded[0, owner, place], targets[0, owner, place] = X, y
-    weights = rng.random((1, clients))
+    weights = rng.dirichlet(np.ones(clients), 1)
     dense = DenseLinearModel(padded, targets, Logistic(), sizes=sizes[None], weights=weights, l2=l2)
     mixed = np.lexsort((owner, place))  # the clients' samples in turn
     X, y, owner = sp.csr_array(X[mixed]), y[mixed], owner[mixed]

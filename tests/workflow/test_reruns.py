@@ -22,7 +22,7 @@ METHODS = ("fedht", "fediterht", "distributed_iht", "fedavg")
 TUNED = ("simulation1", "simulation2", "e2006", "rcv1", "mnist")
 NOT_RUN = ("fedavg", "simulation2")
 # Experiments whose solution is drawn, and whose steps follow from the theorems.
-PLANTED = ("planted", "biased", "dissimilar")
+PLANTED = ("planted", "biased", *(f"dissimilar{way}" for way in ("", "_support", "_noisy", "_support_noisy")))
 
 
 def jobs_of(step, methods, names):
