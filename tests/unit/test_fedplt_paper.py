@@ -350,6 +350,10 @@ def test_the_joint_test_of_a_row_holds_its_level():
     cases = [rng.standard_normal((13, 2)) @ mix for _ in range(400)]
     assert 0.92 <= np.mean([passes(draws[0], draws[1:]) for draws in cases]) <= 0.98
     assert not any(passes(draws[1:].mean(axis=0) + np.array([0, 8]), draws[1:]) for draws in cases[:20])
+    one = cases[0][:, :1]
+    for cloud in (np.hstack([one, one + 1e-12]), np.hstack([one, np.full_like(one, 0.5)])):
+        with pytest.raises(NotMeasurableError):
+            passes([0.7, 0.7], cloud)
 
 
 def test_what_is_computed_in_a_round_is_counted_in_the_code(monkeypatch):

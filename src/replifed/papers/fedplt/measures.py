@@ -20,6 +20,9 @@ from replifed.privacy.renyi import advanced_composition, best_epsilon, composed_
 if TYPE_CHECKING:
     from replifed.papers.fedplt import settings as of
 
+# Rates that are nearer to each other are one, of which the last digits are rounding.
+_SAME = 1e-6
+
 # --- Bounds of Propositions 1 to 3 and Corollary 1 --------------------------------------------------
 
 
@@ -218,15 +221,21 @@ def joint(published: Sequence[float], *cells: Sample) -> Measured:
     from scipy.special import fdtrc
 
     cloud = np.stack([cell.values for cell in cells], axis=1)
-    (n, p), off = cloud.shape, np.array(published) - cloud.mean(axis=0)
-    if n <= p + 1 or np.linalg.matrix_rank(cloud - cloud.mean(axis=0)) < p:
+    (n, p), off, spread = cloud.shape, np.array(published) - cloud.mean(axis=0), cloud.std(axis=0, ddof=1)
+    if n <= p + 1:
         raise NotMeasurableError("too few data sets for a joint test")
-    distance = float(off @ np.linalg.solve(np.atleast_2d(np.cov(cloud.T)), off))
+    if spread.min() < _SAME:
+        raise NotMeasurableError("a rate is the same on all data sets, which a joint test cannot weigh")
+    # In units of the spreads, and not by way of the covariance, whose condition number is the square.
+    _, sizes, axes = np.linalg.svd((cloud - cloud.mean(axis=0)) / spread, full_matrices=False)
+    if sizes[-1] < _SAME * sizes[0]:
+        raise NotMeasurableError("two rates move as one over the data sets, which a joint test cannot weigh")
+    distance = (n - 1) * float(np.square(axes @ (off / spread) / sizes).sum())
     chance = float(fdtrc(p, n - p, n / (n + 1) * (n - p) / (p * (n - 1)) * distance))
-    far = np.abs(off) / cloud.std(axis=0, ddof=1)
+    far = np.abs(off) / spread
     note = f"squared distance {distance:.3g} of {p} rates, p = {chance:.2g}; the furthest rate is "
     note += f"{far.max():.2g} standard deviations off; of each rate a draw within "
-    note += " or ".join(f"{1.96 * spread:.2g}" for spread in cloud.std(axis=0, ddof=1)) + " could not be told"
+    note += " or ".join(f"{1.96 * one:.2g}" for one in spread) + " could not be told"
     return Measured(np.array([chance > 0.05]), seeds=n, note=note)
 
 
