@@ -16,6 +16,8 @@ from replifed.figures.style import PRINT_WIDTH
 LEAST = 7.0  # points, in print
 # Pixels by which boxes of text may touch.
 _TOUCH = 1.0
+# Text that is fainter marks a panel, and lies on what it marks.
+_WATERMARK = 0.5
 
 
 def faults(made: Figure, print_width: float | None = PRINT_WIDTH) -> list[str]:
@@ -43,6 +45,8 @@ def faults(made: Figure, print_width: float | None = PRINT_WIDTH) -> list[str]:
 
 
 def _is_seen(text: Text) -> bool:
+    if (text.get_alpha() or 1.0) < _WATERMARK:
+        return False
     return bool(text.get_text().strip()) and text.get_visible() and (text.axes is None or text.axes.axison)
 
 

@@ -13,7 +13,7 @@ from replifed.figures.style import PRINT_WIDTH, stamp
 from replifed.parts import paper_names, part
 
 TABLES = Path(__file__).parents[1] / "pictures"
-MOST_PANELS = 8
+MOST_PANELS = 12
 
 
 def figures():

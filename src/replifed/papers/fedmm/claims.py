@@ -214,6 +214,7 @@ _AT = {
 _FALLS = {
     "own": "FedMM's falls most in the first ten rounds, with its large steps, the naive method's all along, "
     "with small ones: it depends on the range of steps, which is lost",
+    SHORT: "FedMM's falls most in the first ten rounds, with its large steps, the naive method's all along",
     "common": "at FedMM's step both take large steps at first, and FedMM's update falls further",
 }
 _NOISE = (

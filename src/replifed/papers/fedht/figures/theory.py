@@ -115,8 +115,11 @@ def _draw_conditions(ax: Axes, panel: pd.DataFrame) -> None:
 
 
 def _extreme_K(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
+    """Curves of the smallest and the largest K, and whether a gradient is of all samples."""
     K = history["local_steps"]
-    return history[K.isin([K.min(), K.max()])].assign(level=history["level"].astype(float))
+    gradients = np.where(history["experiment"].str.endswith("noisy"), "noisy", "full")
+    shown = history.assign(level=history["level"].astype(float), gradients=gradients)
+    return shown[K.isin([K.min(), K.max()])]
 
 
 THEORY = (
@@ -156,13 +159,14 @@ THEORY = (
         "all coordinates or on the solution's support; where they do not, the theorems' conditions hold. "
         "Gradients are full, or of noisy minibatches, and neither the solution nor the gradient at it "
         "depends on α: what the curves come to rest at is the bias. Lines are geometric means over seeds, "
-        "bands from the least to the largest.",
-        by=("experiment", "level", "method", "local_steps"),
+        "bands from the least to the largest. The PDF has a page for full and one for noisy gradients.",
+        by=("experiment", "gradients", "level", "method", "local_steps"),
         prepare=_extreme_K,
         values=("error",),
         centre="geometric",
         band="range",
         axes=(),
+        pages=[By("gradients", {"full": "full gradients", "noisy": "noisy minibatches"})],
         rows=[BY_EXPERIMENT],
         columns=[By("method", METHODS), By("local_steps", "K = {}".format)],
         width=3.0,
