@@ -17,6 +17,7 @@ root_doc = "README"
 include_patterns = [
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md"),
     *("config/README.md", "data/README.md", "benchmarks/README.md", "tests/golden/README.md"),
+    "src/replifed/data/packed/README.md",
 ]
 extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
 
@@ -49,7 +50,14 @@ CONTENTS = """
 PARTS = {
     "Use": ["docs/library", "docs/growth", "docs/own-paper", "config/README", "docs/columns", "docs/api"],
     "Papers": [f"docs/papers/{file.stem}" for file in sorted((ROOT / "docs/papers").glob("*.md"))],
-    "Trust": ["docs/artifact", "docs/pictures", "tests/golden/README", "data/README", "benchmarks/README"],
+    "Trust": [
+        "docs/artifact",
+        "docs/pictures",
+        "tests/golden/README",
+        "data/README",
+        "src/replifed/data/packed/README",
+    ]
+    + ["benchmarks/README"],
     "Change": ["CONTRIBUTING", "CHANGELOG"],
 }
 

@@ -91,8 +91,9 @@ def _options(readings: Sequence[Reading]) -> dict[str, bool]:
                 sources |= zip(row["options"].split("; "), row["sources"].split("; "), strict=True)
     everywhere = frozenset.intersection(*(one.options for one in readings))
     axes = list(dict.fromkeys(option.partition(": ")[0] for option in sources))
-    chosen = sorted(set(sources) - everywhere, key=lambda option: axes.index(option.partition(": ")[0]))
-    return {option: sources[option] == "fitted" for option in chosen}
+    chosen = (option for option in sources if option not in everywhere)
+    by_axis = sorted(chosen, key=lambda option: axes.index(option.partition(": ")[0]))
+    return {option: sources[option] == "fitted" for option in by_axis}
 
 
 def _panel(rows: Mapping[int, Row], places: Mapping[int, float], top: float, width: float) -> list[str]:
