@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,12 @@ def add(commands: Any) -> None:
         metavar="NAME",
         help="of clients, not with kmeans or given: equal, lognormal:SIGMA",
     )
+    compare.add_argument(
+        "--vary",
+        action="store_true",
+        help="repeat it under other local steps, partitions, ridges, targets and widths of a float, of your "
+        "method and at most three rivals: in how many does yours come first, and what turns that",
+    )
     add_small(compare)
     add_snakemake(compare)
 
@@ -72,8 +80,10 @@ def _compare(arguments: argparse.Namespace) -> int:
         raise ConfigError("two methods have the same name; give them as NAME=FILE:CLASS")
     keys = ("data", "against", "partition", "clients", "sizes")
     requested = {key: getattr(arguments, key) for key in keys if getattr(arguments, key) not in (None, [])}
+    if arguments.vary:
+        requested["vary"] = {}
     if not arguments.config:  # else the workflow checks all of it
-        config = with_offered({**load_config(arguments), "comparison": requested})
+        config = with_offered({**load_config(arguments), "methods": methods, "comparison": requested})
         for (section, *key), text in errors(config):
             if section == "comparison":
                 raise ConfigError(f"--{key[0]}: {text}")
@@ -82,13 +92,22 @@ def _compare(arguments: argparse.Namespace) -> int:
     status = call_snakemake("compare", arguments, settings, one_line=True)
     if status == 0 and not arguments.dry_run:
         folder = Path(load_config(arguments)["paths"]["figures"], "compare")
-        names = ("fig1.pdf", "table1.md", "pairs.md", "partition.pdf", "heterogeneity.md", "report.html")
-        files = [folder / name for name in names]
+        names = ["fig1.pdf", "table1.md", "pairs.md", "partition.pdf", "heterogeneity.md"]
+        names += ["vary.pdf", "vary_axes.md"] if arguments.vary else []
+        files = [folder / name for name in (*names, "report.html")]
         made = [file for file in files if file.is_file()]
         if not (made or arguments.config):  # which may name another folder
             raise ReplifedError(f"Snakemake made nothing in {folder}; what it says is in .snakemake/log")
-        print("\n".join(map(str, made or files)))
+        print("\n".join([*map(str, made or files), *_outcomes(folder / "vary_axes.csv", arguments.vary)]))
     return status
+
+
+def _outcomes(file: Path, asked: bool) -> Iterator[str]:
+    """Yield who leads under other settings, a sentence a pair, and what was not varied."""
+    if asked and file.is_file():
+        with file.open(encoding="utf-8", newline="") as lines:
+            rows = [row for row in csv.DictReader(lines) if row["axis"] == "all"]
+        yield from dict.fromkeys(row[column] for column in ("outcome", "note") for row in rows if row[column])
 
 
 def _check(arguments: argparse.Namespace) -> int:

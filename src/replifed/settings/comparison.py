@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,14 +12,12 @@ from replifed.algorithms.registry import BUILT_IN, INSTALLED
 from replifed.data.catalogue import CATALOGUE, offered
 from replifed.errors import unknown_name
 from replifed.parts import COMPARED
-from replifed.settings import partitions
+from replifed.settings import partitions, variations
 from replifed.settings.fields import Loss
 from replifed.settings.messages import Error
 
 # Kinds of problems that every method can run on, named by their losses.
 _EVERY_METHOD = get_args(Loss)
-# Keys that split a problem's samples between other clients.
-_SPLIT = ("partition", "clients", "sizes")
 
 
 def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -34,13 +31,13 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     known = problems(config)
     requested, custom = config.get("comparison", {}), list(config.get("methods", {}))
-    experiments = {}
+    experiments, designs = {}, {}
     for name in _data(config, known):
-        built_in = known[name]["methods"]
-        available = [*built_in, *INSTALLED]
-        against = [method for method in requested.get("against") or built_in if method in available]
-        key, problem = _split_anew(name, known[name], requested)
+        against = _against(known[name], requested)
+        key, problem = partitions.split_anew(name, known[name], requested)
         experiments[key] = {**problem, "methods": [*against, *custom]}
+        if "vary" in requested:
+            designs[key] = variations.Design(name, known[name], requested, [*custom, *against])
     runs = {name: one["methods"] for name, one in experiments.items()}
     table = {"kind": "table", "runs": runs, "tuned": runs}
     artefacts = {"fig1": {"kind": "figure", "runs": runs}, "table1": table, "pairs": table}
@@ -49,33 +46,26 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
         artefacts["heterogeneity"] = {"kind": "table", "partitions": split}
     if given := [name for name in split if experiments[name]["partition"]["clusters"] == "given"]:
         artefacts["client_names"] = {"kind": "table", "partitions": given}
+    if designs:
+        varied = {key: one for design in designs.values() for key, one in design.experiments.items()}
+        runs = {key: one["methods"] for key, one in varied.items()}
+        options = {"designs": {key: design.settings for key, design in designs.items()}}
+        artefacts["vary"] = {"kind": "figure", "runs": runs, "settings": options}
+        artefacts["vary_axes"] = {"kind": "table", "runs": runs, "settings": options}
+        experiments = {**varied, **experiments}
     return {"seed": config[COMPARED]["seed"], "experiments": experiments, "artefacts": artefacts}
+
+
+def _against(problem: Mapping[str, Any], requested: Mapping[str, Any]) -> list[str]:
+    """Return the methods of a problem that are no custom ones: by default all built-in ones."""
+    available = [*problem["methods"], *INSTALLED]
+    return [method for method in requested.get("against") or problem["methods"] if method in available]
 
 
 def _data(config: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
     """Return the problems of the comparison, which may be misspelt: by default those for every method."""
     every = [name for name, one in known.items() if one["problem"] in _EVERY_METHOD]
     return config.get("comparison", {}).get("data") or every
-
-
-def _split_anew(
-    name: str, problem: Mapping[str, Any], requested: Mapping[str, Any]
-) -> tuple[str, Mapping[str, Any]]:
-    """Return a problem between the clients that the comparison requests, and its name."""
-    changes = {key: requested[key] for key in _SPLIT if key in requested}
-    if not changes:
-        return name, problem
-    before = partitions.stated(problem["partition"])
-    if changes.get("partition") in ("given", "kmeans"):
-        before.pop("sizes", None)
-    keys = {"partition": "", "clients": partitions.CLIENTS, **before, **changes}
-    section = partitions.partition(keys["partition"], keys["clients"], keys.get("sizes", "equal"))
-    changed = {**problem, "partition": section}
-    if "spread" in section and (most := changed.pop("samples", None)):
-        # What bounds a client's samples is then their mean, so that sizes may differ.
-        changed["partition"] = {**section, "samples": most}
-    words = [name, *map(str, partitions.stated(section).values())]
-    return re.sub("[^a-z0-9]+", "_", "_".join(words)), changed
 
 
 def with_offered(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,7 +117,7 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
         return
     found = [*_missing_files(datasets)] or [*_client_faults(datasets, "partition" in requested)]
     # Of what is stated alone; each problem's own partition comes below.
-    alone = {key: requested[key] for key in _SPLIT if key in requested and "partition" in requested}
+    alone = {key: requested[key] for key in partitions.KEYS if key in requested and "partition" in requested}
     found += [(("comparison", key), text) for key, text in partitions.faults(alone)]
     if found:  # no problem can be made of these
         yield from found
@@ -145,6 +135,8 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
     for name in requested.get("against") or ():
         if used and name not in compared:  # without problems, these have an error already
             yield ("comparison", "against"), unknown_name("method on these problems", name, compared)
+    for one in used if "vary" in requested else ():
+        yield from variations.errors(requested, [*config.get("methods", {}), *_against(one, requested)])
 
 
 def _client_faults(datasets: Mapping[str, Any], requested: bool) -> Iterator[Error]:
@@ -158,7 +150,7 @@ def _client_faults(datasets: Mapping[str, Any], requested: bool) -> Iterator[Err
 
 def _unsplittable(requested: Mapping[str, Any], problems: Mapping[str, Any]) -> Iterator[Error]:
     """Yield the problems that cannot be split between the clients that the comparison requests."""
-    changes = {key: requested[key] for key in _SPLIT if key in requested}
+    changes = {key: requested[key] for key in partitions.KEYS if key in requested}
     for name, one in problems.items() if changes else ():
         if "partition" not in one:
             yield ("comparison", "data"), f"{name} is drawn client by client, and has no samples to split"

@@ -131,6 +131,25 @@ class CustomDataset(Settings):
     features: Maybe[Count] = Field(None, description="features that it must have")
 
 
+class Vary(Settings):
+    """Options of the settings under which a comparison is repeated."""
+
+    local_steps: Maybe[Counts] = Field(
+        None, description="by default the problem's, halved (rounded up), and doubled"
+    )
+    partition: Maybe[Several[Text]] = Field(
+        None, description="by default the stated one and iid, or iid and dirichlet:0.3; none of given clients"
+    )
+    ridge: Maybe[Several[Positive]] = Field(None, description="by default the problem's, and a tenth of it")
+    target: Several[Positive] = Field(
+        default_factory=lambda: [1e-2, 1e-3, 1e-4], description="relative gaps at which a run has to stay"
+    )
+    width: Counts = Field(
+        default_factory=lambda: [16, 32, 64],
+        description="bits of a float in the ledger, if a method quantises",
+    )
+
+
 class Compare(Settings):
     """Problems and methods of `snakemake compare`."""
 
@@ -141,6 +160,9 @@ class Compare(Settings):
     partition: Maybe[Text] = Field(None, description=f"{_BY_NAME}; by default each problem's own")
     clients: Maybe[Count] = Field(None, description="number of clients; by default each problem's own")
     sizes: Maybe[Text] = Field(None, description=_SIZES)
+    vary: Maybe[Vary] = Field(
+        None, description="repeat the comparison under other settings, of one method and at most three rivals"
+    )
 
 
 class Main(Settings):

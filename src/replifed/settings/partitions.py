@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,6 +19,8 @@ _NAMES = "one of kmeans, given, iid, dirichlet:ALPHA (such as dirichlet:0.3), sh
 # The forms of data that have columns by name.
 _WITH_COLUMNS = ("csv", "parquet")
 CLIENTS = 10  # where nothing else is said
+# Keys that split a problem's samples between other clients.
+KEYS = ("partition", "clients", "sizes")
 
 
 def rule(text: str) -> dict[str, Any]:
@@ -88,6 +91,26 @@ def stated(section: Mapping[str, Any]) -> dict[str, Any]:
     name = f"{kind}:{section[key]}" if key else kind
     sizes = {"sizes": f"lognormal:{section['spread']}"} if section["spread"] else {}
     return {"partition": name, "clients": section["clients"], **sizes}
+
+
+def split_anew(
+    name: str, problem: Mapping[str, Any], requested: Mapping[str, Any]
+) -> tuple[str, Mapping[str, Any]]:
+    """Return a problem between the clients that are requested by the keys of a split, and its name."""
+    changes = {key: requested[key] for key in KEYS if key in requested}
+    if not changes:
+        return name, problem
+    before = stated(problem["partition"])
+    if changes.get("partition") in ("given", "kmeans"):
+        before.pop("sizes", None)
+    keys = {"partition": "", "clients": CLIENTS, **before, **changes}
+    section = partition(keys["partition"], keys["clients"], keys.get("sizes", "equal"))
+    changed = {**problem, "partition": section}
+    if "spread" in section and (most := changed.pop("samples", None)):
+        # What bounds a client's samples is then their mean, so that sizes may differ.
+        changed["partition"] = {**section, "samples": most}
+    words = [name, *map(str, stated(section).values())]
+    return re.sub("[^a-z0-9]+", "_", "_".join(words)), changed
 
 
 def faults(keys: Mapping[str, Any], before: str = "kmeans") -> Iterator[tuple[str, str]]:

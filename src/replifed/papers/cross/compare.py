@@ -12,7 +12,7 @@ from replifed.claims.targets import within_reach
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.curves import visible_range, with_margin
 from replifed.figures.lines import Line
-from replifed.papers.cross import clients
+from replifed.papers.cross import clients, vary
 from replifed.papers.cross.figures import (
     AUDITED,
     FLOOR,
@@ -86,6 +86,7 @@ FIGURES = by_name(
         limits=_ends,
     ),
     clients.PICTURE,
+    vary.picture(_labels),
 )
 
 TABLES = by_name(
@@ -105,4 +106,5 @@ TABLES = by_name(
     ),
     clients.HETEROGENEITY,
     clients.NAMED,
+    vary.table(_labels),
 )

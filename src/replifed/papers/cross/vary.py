@@ -1,0 +1,177 @@
+"""The comparison under other settings: who leads in how many cells, and which axis turns it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from replifed.algorithms.newton_type import NewtonType
+from replifed.algorithms.registry import method_class
+from replifed.claims.variations import by_option, counted, in_words, orders, turning
+from replifed.figures.artefact import Made
+from replifed.figures.specification import Curve, specification
+from replifed.network.ledger import BITS_PER_VALUE
+from replifed.papers.cross import paper
+
+# Columns of the cells, and their names in words.
+AXES = {
+    "local_steps": "local steps",
+    "partition": "partition",
+    "ridge": "ridge",
+    "target": "target",
+    "ledger": "ledger",
+}
+Labels = Callable[[], Mapping[str, str]]
+
+_CELLS = (
+    "A cell is one way to make the comparison: local steps, partition and ridge, of which all combinations "
+    "are run, each method tuned anew with the same budget; and target and ledger, which are read from the "
+    "recorded runs. A cell is told as in the table of pairs: use until the gap stays at the target, paired "
+    "over seeds, with Holm's correction over the pairs and targets of a run; where neither method gets there "
+    "on more than half of its seeds, the gap at the end decides. A tie is a ratio below 1.05; a cell is open "
+    "where runs that never got there could turn it. At another width of a float all bits scale, but for "
+    "those that a quantising method sends to the server beyond a model of floats."
+)
+
+
+def at_width(method: str, history: pd.DataFrame, width: int) -> pd.DataFrame:
+    """Return a history with the bits that it had if floats had `width` bits.
+
+    A method with the attribute `quantises` sends up no floats, but for the gradient of a Newton-type one.
+    """
+    cls, up, more = method_class(method), history["bits_up"], width / BITS_PER_VALUE - 1
+    floats = up
+    if getattr(cls, "quantises", False):
+        models = history["message_bits"] * history["round"] if issubclass(cls, NewtonType) else 0.0 * up
+        floats = models.clip(upper=up)
+    return history.assign(bits_up=up + more * floats, bits_down=history["bits_down"] * (1 + more))
+
+
+def cells(inputs: Any) -> pd.DataFrame:
+    """All cells of each problem: a row a rival and combination of options, as `claims.variations.orders`."""
+    frames = []
+    for problem, design in inputs.options.designs.items():
+        for experiment, point in design["points"].items():
+            frame = orders(_ledgers(inputs, experiment, point["instead"], design), design["targets"])
+            options = {"local_steps": f"{point['local_steps']}", "partition": point["partition"]}
+            options |= {"ridge": f"{point['ridge']:g}", "target": frame["target"].map("{:g}".format)}
+            heads = {"experiment": problem, "run": experiment, "note": "; ".join(design["notes"])}
+            frames.append(frame.drop(columns="problem").assign(**heads, **options))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _ledgers(inputs: Any, experiment: str, instead: str, design: Mapping[str, Any]) -> dict[str, Any]:
+    """Histories of all methods on an experiment, by ledger and method."""
+    runs = {
+        method: inputs.run(experiment if inputs.has(f"run:{experiment}/{method}") else instead, method)
+        for method in design["methods"]
+    }
+    widths = design["widths"]
+    return {
+        "bits" if len(widths) == 1 else f"bits, {width} a float": {
+            method: at_width(method, history, width) for method, history in runs.items()
+        }
+        for width in widths
+    }
+
+
+def _axes(part: pd.DataFrame) -> dict[str, list[str]]:
+    """Options of the axes that have several, numbers ascending."""
+    axes = {axis: list(dict.fromkeys(part[axis])) for axis in AXES}
+    for axis in ("local_steps", "ridge", "target"):
+        axes[axis].sort(key=float)
+    return {axis: options for axis, options in axes.items() if len(options) > 1}
+
+
+def _pairs(frame: pd.DataFrame) -> Any:
+    return frame.groupby(["experiment", "first", "second"], sort=False)
+
+
+def _outcomes(labels: Labels) -> Callable[[Any], pd.DataFrame]:
+    """Return the table's source: a row a pair with its outcome in words, then one an option of each axis."""
+
+    def source(inputs: Any) -> pd.DataFrame:
+        frames, named = [], labels()
+        for (problem, first, second), part in _pairs(cells(inputs)):
+            options = by_option(part, _axes(part))
+            names = (named.get(first, first), named.get(second, second))
+            words = in_words(names, part, options, AXES)
+            whole = pd.DataFrame([{"axis": "all", "option": "", **counted(part), "outcome": words}])
+            heads = {"experiment": problem, "first": first, "second": second, "note": part["note"].iloc[0]}
+            frames.append(pd.concat([whole, options.assign(outcome="")]).assign(**heads))
+        return pd.concat(frames, ignore_index=True)
+
+    return source
+
+
+def _draw(labels: Labels) -> Callable[[pd.DataFrame], Figure]:
+    def draw(frame: pd.DataFrame) -> Figure:
+        curves, named = [], labels()
+        for (_, first, second), part in _pairs(frame):
+            axes, one = _axes(part), counted(part)
+            options = {AXES[axis]: (axis, values) for axis, values in axes.items()}
+            turns = turning(by_option(part, axes))
+            title = f"{named.get(first, first)} before {named.get(second, second)} in {one['before']} of "
+            title += f"{one['cells']} ({one['share']:.0%} with ties half); most depends on "
+            curves.append(Curve(title + (AXES[turns] if turns else "no axis"), part, options))
+        problem, note = frame[["experiment", "note"]].iloc[0]
+        title = f"Comparison · {paper.PROBLEMS.get(problem, problem)} under other settings"
+        return specification(curves, title=title, effect="difference, decades", notes=note.split("; "))
+
+    return draw
+
+
+def _show(labels: Labels) -> Callable[[pd.DataFrame], dict[str, pd.DataFrame]]:
+    def show(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+        """A table a pair, headed by its outcome, a line an option, and the notes on what is not varied."""
+        tables = {}
+        for (problem, *_), part in _pairs(frame):
+            lines = [
+                {
+                    "axis": AXES.get(row.axis, row.axis),
+                    "option": row.option,
+                    "before": f"{row.before} of {row.cells} ({row.before_decided} decided)",
+                    "after": f"{row.after} ({row.after_decided} decided)",
+                    "tied, open": f"{row.tie}, {row.open}",
+                    "share": f"{row.share:.0%}",
+                }
+                for row in part.itertuples()
+            ]
+            notes = [{"axis": note, **dict.fromkeys(list(lines[0])[1:], "")} for note in
+                     filter(None, part["note"].iloc[0].split("; "))]  # fmt: skip
+            name = paper.PROBLEMS.get(problem, problem)
+            tables[f"{name}: {part['outcome'].iloc[0]}"] = pd.DataFrame([*lines, *notes])
+        return tables
+
+    return show
+
+
+def picture(labels: Labels) -> Made:
+    """Return the picture of all cells, whose methods are called as `labels` says when it is drawn."""
+    return Made(
+        "vary",
+        "The comparison under other settings",
+        f"Differences of decimal logarithms, of what the method needs and what its rival needs, sorted, with "
+        f"95 % intervals; below each cell its options. {_CELLS}",
+        cells,
+        _draw(labels),
+        pages=("experiment",),
+        texts=tuple(AXES),
+    )
+
+
+def table(labels: Labels) -> Made:
+    """Return the table of counts by option."""
+    return Made(
+        "vary_axes",
+        "Who leads under other settings, and which axis turns it",
+        f"Cells in which the method comes before its rival, or after it, by option; share is that of cells "
+        f"before, with ties and open ones half. The axis that turns the order, or matters most, is that "
+        f"between whose options decided cells differ most, if by a quarter of the cells. {_CELLS}",
+        _outcomes(labels),
+        _show(labels),
+        texts=("option",),
+    )
