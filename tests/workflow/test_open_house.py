@@ -219,11 +219,17 @@ def test_data_of_an_installed_package_are_compared_by_name(installed):
     )
     (installed.folder / "loss.yaml").write_text(
         "datasets: {drawn: {loss: least_squares, partition: given}}\n"
-        "comparison: {data: [drawn], against: [fedavg, newton]}\n"
+        "comparison: {data: [drawn], against: [fedavg, newton],\n"
+        "             vary: {local_steps: [5, 2], ridge: [0.01], target: [0.1]}}\n"
     )
     files = ["--configfile", "config/small.yaml", "--configfile", "loss.yaml"]
-    status, said = installed.replifed("compare", "--cores", "2", *files)
+    status, said = installed.replifed("compare", "--vary", "--cores", "2", *files)
     assert status == 0, said
+    # Newton's method takes no local steps, and has run once for both numbers of them.
+    assert re.search(r"^FedAvg before distributed Newton in \d of 4 ", said, re.MULTILINE), said
+    assert "local steps are not varied of newton, which takes none" in said
+    assert len(pd.read_csv(installed.folder / "figures/small/compare/vary.csv")) == 4
+    assert not (installed.folder / "results/small/compare/drawn_2_steps/newton.parquet").exists()
     assert (installed.folder / "results/small/compare/drawn/newton.parquet").is_file()
     frame = pd.read_csv(installed.folder / "figures/small/compare/fig1.csv")
     assert set(frame["experiment"]) == {"drawn"} and set(frame["method"]) == {"fedavg", "newton"}

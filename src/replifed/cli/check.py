@@ -83,7 +83,9 @@ def _compare(arguments: argparse.Namespace) -> int:
     if arguments.vary:
         requested["vary"] = {}
     if not arguments.config:  # else the workflow checks all of it
-        config = with_offered({**load_config(arguments), "methods": methods, "comparison": requested})
+        loaded = load_config(arguments)
+        merged = {**loaded.get("comparison", {}), **requested}
+        config = with_offered({**loaded, "methods": methods, "comparison": merged})
         for (section, *key), text in errors(config):
             if section == "comparison":
                 raise ConfigError(f"--{key[0]}: {text}")

@@ -114,9 +114,11 @@ def _draw(labels: Labels) -> Callable[[pd.DataFrame], Figure]:
             axes, one = _axes(part), counted(part)
             options = {AXES[axis]: (axis, values) for axis, values in axes.items()}
             turns = turning(by_option(part, axes))
-            title = f"{named.get(first, first)} before {named.get(second, second)} in {one['before']} of "
-            title += f"{one['cells']} ({one['share']:.0%} with ties half); most depends on "
-            curves.append(Curve(title + (AXES[turns] if turns else "no axis"), part, options))
+            title = (
+                f"{named.get(first, first)} before {named.get(second, second)} in {one['before']} of "
+                f"{one['cells']}, {one['share']:.0%} with ties half"
+            )
+            curves.append(Curve(title + (f"; {AXES[turns]} matters most" if turns else ""), part, options))
         problem, note = frame[["experiment", "note"]].iloc[0]
         title = f"Comparison · {paper.PROBLEMS.get(problem, problem)} under other settings"
         return specification(curves, title=title, effect="difference, decades", notes=note.split("; "))
