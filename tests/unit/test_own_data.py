@@ -77,7 +77,7 @@ def test_every_form_is_the_same_table(tmp_path, form):
         ("csv", {"rows": 13}, "12 rows; expected 13"),
         ("csv", {"features": 2}, "3 features; expected 2"),
         ("csv", {"label": "lable"}, "unknown column 'lable'; did you mean 'label'"),
-        ("csv", {"client": None}, "the column who holds what is no number"),
+        ("csv", {"client": None}, "line 2, column who: 'b' is no number"),
         ("npz", {"path": "nowhere.npz"}, "nowhere.npz: there is no such file"),
         ("python", {"path": "own.py:nothing"}, "it has no function nothing"),
     ],

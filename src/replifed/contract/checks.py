@@ -180,7 +180,7 @@ def check_resume(case: Case) -> None:
         with TemporaryDirectory() as folder:
             file = Path(folder, "state.npz")
             write_npz(file, begun.state._asdict())
-            stored = type(begun.state)(**read_npz(file))
+            stored = type(begun.state)(**read_npz(file, begun.state._fields))
         for state in (pickle.loads(pickle.dumps(begun.state)), stored):
             rest = case.run(5, resume=(t, state))
             expect(same(rest.state, whole.state), f"resumed after round {t}, the last state is another")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,15 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.data.catalogue import Counts
+from replifed.data.columns import Columns, line_of, read_csv, read_parquet
 from replifed.data.parse import meta_of
 from replifed.data.streams import unpacked
-from replifed.data.table import Table, canonical, save
-from replifed.errors import DataError, unknown_name
+from replifed.data.table import Stack, Table, save
+from replifed.data.words import NUMBER, Words, words
+from replifed.errors import DataError
+from replifed.store import limits
+from replifed.store.npz import read_npz
 
 # Tasks by the names of losses of linear models.
 LOSSES = {"logistic": "binary", "least_squares": "regression", "softmax": "multiclass"}
 _MOST_CLASSES = 100
 _SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".npz": "npz"}
+# Numbers of a block of rows of a dense array.
+_BLOCK = 4 << 20
+_NUMBERS = "fiub"  # kinds of arrays of numbers
+# Up to it every whole number is a float.
+_EXACT = 2**53
 
 
 def form_of(settings: Mapping[str, Any]) -> str:
@@ -38,6 +46,14 @@ def file_of(settings: Mapping[str, Any]) -> str:
     return path.rpartition(":")[0] if form_of(settings) == "python" else path
 
 
+def is_there(settings: Mapping[str, Any]) -> bool:
+    """Return True if there is such a file."""
+    try:
+        return Path(file_of(settings)).is_file()
+    except OSError:  # such as a name of 300 letters
+        return False
+
+
 def names_clients(settings: Mapping[str, Any]) -> bool:
     """Return True if a data set is seen to name its clients before it is read: by a column, or in an npz."""
     if form_of(settings) != "npz":
@@ -45,8 +61,8 @@ def names_clients(settings: Mapping[str, Any]) -> bool:
     try:
         with zipfile.ZipFile(file_of(settings)) as archive:
             return "client.npy" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return False  # which is refused where it is read
+    except Exception:  # a damaged archive may raise anything, and is refused where it is read
+        return False
 
 
 def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
@@ -56,29 +72,32 @@ def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
     ----------
     name : of the data set.
     settings : path; optionally form, loss, label and client (columns of csv and parquet), rows and features
-        (the expected numbers), and partition_stated (false where clients that the data name would be
-        dropped unasked). Labels become -1 and +1, targets of least squares stay as they are, and
-        classes become 0 to C - 1; clients are numbered, and the table's metadata has their ids, as texts.
+        (the expected numbers), limit_gb (what the file may unpack to and need), and partition_stated (false
+        where clients that the data name would be dropped unasked). Labels become -1 and +1, targets of least
+        squares stay as they are, and classes become 0 to C - 1; clients are numbered, and the metadata of the
+        table have their ids, as texts.
 
     Raises
     ------
     DataError
         The file is missing or has another form, holds values that are not numbers or rows without a client,
-        or has another number of labels than the loss needs, or of rows or features than expected.
+        has another number of labels than the loss needs, or of rows or features than expected, or needs more
+        than the limit.
     """
     path, form = settings["path"], form_of(settings)
-    if not Path(file_of(settings)).is_file():
+    if not is_there(settings):
         raise DataError(f"{name}: {file_of(settings)}: there is no such file")
-    X, y, client = _READERS[form](path, settings)
-    if X.ndim != 2 or y.shape != X.shape[:1] or not y.size:
-        raise DataError(f"{path}: features {X.shape} and labels {y.shape}; expected (n, d) and (n,)")
-    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-        raise DataError(f"{path}: a feature or label is missing or not finite")
+    most = settings.get("limit_gb", limits.DEFAULT / 2**30)
+    with limits.limit(most * 2**30, f"if it is right, state a higher datasets.{name}.limit_gb"):
+        try:
+            X, label, client = _READERS[form](path, settings)
+        except (OSError, MemoryError) as error:
+            raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        loss = settings.get("loss", "logistic")
+        y = _targets(path, loss, _numbers(settings, label, loss))
     for axis, count in zip(("rows", "features"), X.shape, strict=True):
         if settings.get(axis, count) != count:
             raise DataError(f"{path}: {count} {axis}; expected {settings[axis]}")
-    loss = settings.get("loss", "logistic")
-    y = _targets(path, loss, y)
     meta = meta_of(name, LOSSES[loss], form, "original", "", X, y)
     if client is None:
         return save(out, Table(X, y, meta))
@@ -87,8 +106,39 @@ def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
             f"{path} names clients, which k-means would drop; state partition: given for datasets.{name}, or "
             "the partition that you want"
         )
-    numbers, ids = _numbered(settings, client, len(y))
+    numbers, ids = _numbered(settings, client)
     save(out, Table(X, y, {**meta, "clients": ids}, numbers))
+
+
+def _place(settings: Mapping[str, Any], row: int) -> str:
+    """Return file and line, or row, of row `row` (from 0)."""
+    path = settings["path"]
+    return f"{path}, line {line_of(path, row)}" if form_of(settings) == "csv" else f"{path}, row {row + 1}"
+
+
+def _numbers(settings: Mapping[str, Any], label: NDArray | Words, loss: str) -> NDArray:
+    """Return labels as numbers; those in words by the order of the alphabet."""
+    name = settings.get("label", "label")
+    row: int | None
+    if isinstance(label, Words):
+        if (row := label.missing()) is not None:
+            raise DataError(f"{_place(settings, row)}: the {name} is missing; give it, or remove the row")
+        if (numbers := label.numbers()) is None:
+            if loss == "least_squares":
+                wrong = next(k for k, kind in enumerate(label.kinds) if not NUMBER.fullmatch(kind))
+                row = int(np.flatnonzero(label.number == wrong)[0])
+                raise DataError(
+                    f"{_place(settings, row)}: the {name} {label.kinds[wrong]!r} is no number; least squares "
+                    "need targets"
+                )
+            return np.unique(label.kinds, return_inverse=True)[1].astype(float)[label.number]
+        label = numbers
+    if not np.isfinite(label).all():
+        row = int(np.flatnonzero(~np.isfinite(label))[0])
+        raise DataError(
+            f"{_place(settings, row)}: the {name} is missing or not finite; correct it, or remove the row"
+        )
+    return label
 
 
 def _targets(path: str, loss: str, y: NDArray) -> NDArray:
@@ -114,112 +164,58 @@ def _targets(path: str, loss: str, y: NDArray) -> NDArray:
     return y
 
 
-# Texts that stand for no value, in small letters; "" is one that is blank.
-_MISSING = {"", "na", "n/a", "nan", "nat", "none", "null", "<na>"}
-
-
-def _numbered(settings: Mapping[str, Any], client: Any, samples: int) -> tuple[NDArray[np.int32], list[str]]:
+def _numbered(settings: Mapping[str, Any], client: Words) -> tuple[NDArray[np.int32], list[str]]:
     """Return each sample's client as a number from 0, and the id of each number.
 
     Ids are texts: 007 and 7 are two clients. They are sorted as numbers where they are some.
     """
-    path = settings["path"]
-    values = np.asarray(client, dtype=object)
-    if values.shape != (samples,):
-        raise DataError(f"{path}: clients {values.shape}; expected one a sample, ({samples},)")
-    texts = [_id(value) for value in values]
-    for row, text in enumerate(texts):
-        if text.lower() in _MISSING:
-            line = f"line {_line(path, row)}" if form_of(settings) == "csv" else f"row {row + 1}"
-            raise DataError(
-                f"{path}, {line}: {settings.get('client', 'client')} names no client (it is empty, or a "
-                "word such as NA); correct it, or remove the row"
-            )
-    ids = sorted(
-        {*texts}, key=lambda text: (not text.isdecimal(), int(text) if text.isdecimal() else 0, text)
-    )
+    if (row := client.missing()) is not None:
+        raise DataError(
+            f"{_place(settings, row)}: {settings.get('client', 'client')} names no client (it is empty, or a "
+            "word such as NA); correct it, or remove the row"
+        )
+    ids = sorted(client.kinds, key=lambda text: (not _whole(text), int(text) if _whole(text) else 0, text))
     number = {text: k for k, text in enumerate(ids)}
-    return np.array([number[text] for text in texts], dtype=np.int32), ids
+    places = np.array([number[text] for text in client.kinds], dtype=np.int32)
+    return places[client.number], ids
 
 
-def _id(value: Any) -> str:
-    """Return the id of a client as a text; whole numbers of a column of floats are written without point."""
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", errors="backslashreplace")
-    return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
+def _whole(text: str) -> bool:
+    return text.isdecimal() and len(text) < 1000
 
 
-def _line(path: str, row: int) -> int:
-    """Return the line of a CSV file on which its data row `row` (from 0) begins; blank lines are no rows."""
-    begin, found = 1, -2  # the first row is the head
-    with unpacked(Path(path)) as stream:
-        reader = csv.reader(io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline=""))
-        for cells in reader:
-            found += len(cells) > 1 or bool("".join(cells).strip())
-            if found == row:
-                break
-            begin = reader.line_num + 1
-    return begin
+# --- Readers: features, labels as numbers or words, and clients, if there are any ---
 
 
-def _as_features(X: Any, path: str) -> Any:
-    """Return features as a sparse table in canonical form, like built-in data sets."""
-    import scipy.sparse as sp
-
-    X = X if sp.issparse(X) else np.asarray(X)
-    if X.dtype.kind not in "fiub":
-        raise DataError(f"{path}: the features hold what is no number")
-    return canonical(sp.csr_matrix(X, dtype=np.float64))
-
-
-def _read_libsvm(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, None]:
+def _read_libsvm(path: str, settings: Mapping[str, Any]) -> Columns:
     from replifed.data.texts import read_libsvm
 
-    return *read_libsvm([Path(path)], Counts(features=settings.get("features"))), None
+    with unpacked(Path(path)) as stream:
+        first = stream.readline(1 << 16)
+    if re.search(rb"[,;|\t]", first) and b":" not in first:
+        raise DataError(
+            f"{path}, line 1: this looks like a table with columns, not like LibSVM: state form: csv"
+        )
+    return Columns(*read_libsvm([Path(path)], Counts(features=settings.get("features")), ended=True), None)
 
 
-def _read_columns(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, Any]:
-    import pandas as pd
-
-    client = settings.get("client")
-    try:
-        if form_of(settings) == "parquet":
-            frame = pd.read_parquet(path)
-        else:
-            frame = pd.read_csv(path, dtype={client: str} if client else None)
-    except Exception as error:
-        raise DataError(f"{path}: {' '.join(str(error).split())}") from error
-    label = settings.get("label", ([c for c in frame.columns if c != client] or [client])[-1])
-    named = [label, *([client] if client else [])]
-    for column in named:
-        if column not in frame:
-            raise DataError(f"{path}: {unknown_name('column', str(column), map(str, frame.columns))}")
-    features = frame.drop(columns=named)
-    for column, kind in features.dtypes.items():
-        if not pd.api.types.is_numeric_dtype(kind):
-            raise DataError(f"{path}: the column {column} holds what is no number")
-    labels = frame[label].to_numpy()
-    if not pd.api.types.is_numeric_dtype(frame[label].dtype):  # words
-        if settings.get("loss") == "least_squares":
-            raise DataError(f"{path}: the column {label} holds what is no number; least squares need targets")
-        labels = np.unique(labels.astype(str), return_inverse=True)[1]
-    ids = frame[client].to_numpy(object) if client else None
-    return _as_features(features.to_numpy(float), path), np.asarray(labels, float), ids
+def _read_csv(path: str, settings: Mapping[str, Any]) -> Columns:
+    return read_csv(path, settings.get("label"), settings.get("client"))
 
 
-def _read_npz(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, Any]:
-    try:
-        with np.load(path) as arrays:
-            values = {key: arrays[key] for key in ("X", "y", "client") if key in arrays}
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: {' '.join(str(error).split())}") from error
+def _read_parquet(path: str, settings: Mapping[str, Any]) -> Columns:
+    return read_parquet(path, settings.get("label"), settings.get("client"))
+
+
+def _read_npz(path: str, settings: Mapping[str, Any]) -> Columns:
+    values = read_npz(Path(path), ("X", "y", "client"))
     if "X" not in values or "y" not in values:
         raise DataError(f"{path}: it needs the arrays X and y, and may have client")
-    return _as_features(values["X"], path), values["y"], values.get("client")
+    return _columns(path, values["X"], values["y"], values.get("client"))
 
 
-def _read_python(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, Any]:
-    from replifed.algorithms.guarded import guarded, say
+def _read_python(path: str, settings: Mapping[str, Any]) -> Columns:
+    from replifed.algorithms.guarded import guarded, located, say
     from replifed.algorithms.own import module_of
 
     file, _, function = path.rpartition(":")
@@ -228,18 +224,102 @@ def _read_python(path: str, settings: Mapping[str, Any]) -> tuple[Any, NDArray, 
         raise DataError(f"{file}: it has no function {function}")
     place = Path(file).resolve()  # as its module has it, so that messages name the line
     with guarded(place, function) as changed:
-        values = call()
+        try:
+            values = call()
+        except Exception as error:
+            text = " ".join(f"{type(error).__name__}: {error}".split())
+            raise DataError(f"{located(error, place)}: {function} fails: {text}") from error
     say(place, function, changed)
     if not isinstance(values, tuple) or len(values) not in (2, 3):
         raise DataError(f"{path}: it must return features, labels, and optionally the client of each sample")
-    X, y, client = (*values, None)[:3]
-    return _as_features(X, path), np.asarray(y, float), client
+    return _columns(path, *(*values, None)[:3])
 
 
 _READERS = {
     "libsvm": _read_libsvm,
-    "csv": _read_columns,
-    "parquet": _read_columns,
+    "csv": _read_csv,
+    "parquet": _read_parquet,
     "npz": _read_npz,
     "python": _read_python,
 }
+
+
+# --- Arrays ---
+
+
+def _columns(path: str, X: Any, y: Any, client: Any) -> Columns:
+    """Return features, labels and clients, checked to be arrays that fit together."""
+    import scipy.sparse as sp
+
+    if sp.issparse(X):
+        X = X.tocsr()
+        try:
+            X.check_format(full_check=True)
+        except ValueError as error:
+            raise DataError(f"{path}: the features are no sound sparse matrix ({error})") from error
+    else:
+        X = _array(path, "features", X)
+    y = _array(path, "labels", y)
+    if X.ndim != 2 or y.shape != X.shape[:1] or not min(X.shape):
+        raise DataError(
+            f"{path}: features {X.shape} and labels {y.shape}; expected (n, d) and (n,), neither 0"
+        )
+    limits.check(path, 80 * X.shape[1], f"a run on its {X.shape[1]} features takes")
+    stack, step = Stack(path), max(1, _BLOCK // X.shape[1])
+    for begin in range(0, X.shape[0], step):
+        rows = X[begin : begin + step]
+        _check_numbers(path, begin, rows)
+        stack.add(rows, y[begin : begin + step])
+    label = _floats(path, "labels", y) if y.dtype.kind in _NUMBERS else _words(path, "labels", y)
+    if client is None:
+        return Columns(stack.whole(), label, None)
+    ids = _array(path, "clients", client, dtype=object)
+    if ids.shape != y.shape:
+        raise DataError(f"{path}: clients {ids.shape}; expected one a sample, ({len(y)},)")
+    return Columns(stack.whole(), label, _words(path, "clients", ids))
+
+
+def _array(path: str, what: str, values: Any, dtype: Any = None) -> NDArray:
+    if np.ma.is_masked(values):
+        raise DataError(f"{path}: some {what} are masked; give them, or remove their rows")
+    try:
+        return np.asarray(values, dtype=dtype)
+    except Exception as error:  # lists of different lengths, or objects with an opinion
+        raise DataError(f"{path}: the {what} are no array ({' '.join(str(error).split())})") from error
+
+
+def _check_numbers(path: str, begin: int, rows: Any) -> None:
+    """Refuse features, rows `begin` and on, that are no exact and finite floats."""
+    values = rows if isinstance(rows, np.ndarray) else rows.data
+    wrong = ~np.isfinite(_floats(path, "features", values))
+    if wrong.any():
+        if values is rows:
+            row, column = np.argwhere(wrong)[0]
+        else:
+            place = int(np.flatnonzero(wrong)[0])
+            row, column = np.searchsorted(rows.indptr, place, "right") - 1, rows.indices[place]
+        raise DataError(
+            f"{path}, row {begin + row + 1}, column {column + 1}: the feature is missing or not finite; "
+            "correct it, or remove the row"
+        )
+
+
+def _floats(path: str, what: str, values: NDArray) -> NDArray:
+    if values.dtype.kind not in _NUMBERS:
+        raise DataError(
+            f"{path}: the {what} hold what is no number ({values.dtype}); give an array of floats"
+        )
+    if values.dtype.kind in "iu" and values.size and max(-int(values.min()), int(values.max())) > _EXACT:
+        raise DataError(
+            f"{path}: the {what} hold whole numbers beyond 2^53, which are no exact floats; scale them"
+        )
+    return values.astype(np.float64, copy=False)
+
+
+def _words(path: str, what: str, values: NDArray) -> Words:
+    if values.dtype.kind not in "USO":
+        raise DataError(f"{path}: the {what} hold neither numbers nor texts ({values.dtype})")
+    try:
+        return words(values.tolist())
+    except TypeError as error:  # lists, say
+        raise DataError(f"{path}: the {what} hold neither numbers nor texts ({error})") from error

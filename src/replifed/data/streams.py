@@ -1,4 +1,4 @@
-"""Reading raw files: unpacking by suffix, and errors that are found before parsing."""
+"""Reading raw files: unpacking by suffix, up to the limit, and errors that are found before parsing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from replifed.errors import DataError
+from replifed.store import limits
 
 _PACKINGS: dict[str, tuple[str, bytes, Callable[..., Any]]] = {
     ".gz": ("gzip", b"\x1f\x8b", gzip.open),
@@ -21,12 +22,17 @@ _PACKINGS: dict[str, tuple[str, bytes, Callable[..., Any]]] = {
 
 
 @contextlib.contextmanager
-def unpacked(path: Path) -> Iterator[BinaryIO]:
-    """Open a file, unpacking ``.gz``, ``.bz2`` and ``.xz``; one that is cut short or altered is an error."""
+def unpacked(path: Path) -> Iterator[limits.Reader]:
+    """Open a file, unpacking ``.gz``, ``.bz2`` and ``.xz``; one that is cut short or altered is an error.
+
+    So is one that unpacks to more than the limit, where it does.
+    """
     name, magic, opened = _PACKINGS.get(path.suffix, ("", b"", open))
     try:
+        if path.suffix == ".xz":
+            _check_memory(path)
         with opened(path, "rb") as stream:
-            yield stream
+            yield limits.Reader(stream, path)
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         if not name:
             raise DataError(f"{path} cannot be read: {error}") from error
@@ -37,6 +43,12 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
         if isinstance(error, EOFError):
             raise DataError(f"{path} is truncated: its {name} stream ends early") from error
         raise DataError(f"{path} is damaged inside its {name} stream ({error})") from error
+
+
+def _check_memory(path: Path) -> None:
+    """Refuse an xz file whose head asks for more memory than the limit."""
+    with path.open("rb") as packed:
+        lzma.LZMADecompressor(memlimit=limits.most()).decompress(packed.read(1 << 16), max_length=1)
 
 
 def stream_error(path: Path) -> str | None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.store.limits import check
 from replifed.store.npz import read_described, write_described
 
 if TYPE_CHECKING:
@@ -42,6 +43,33 @@ def canonical(X: csr_matrix) -> csr_matrix:
         X.indices = X.indices.astype(np.int32, copy=False)
         X.indptr = X.indptr.astype(np.int32, copy=False)
     return X
+
+
+class Stack:
+    """Rows of a sparse table, added block by block; a table above the limit is refused before it is held."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.rows, self._path, self._bytes = 0, path, 0
+        self._blocks: list[csr_matrix] = []
+
+    def add(self, X: Any, y: NDArray) -> None:
+        """Add rows, dense or sparse, with their labels."""
+        from scipy.sparse import csr_matrix
+
+        block = canonical(csr_matrix(X, dtype=np.float64))
+        self._bytes += sum(getattr(block, key).nbytes for key in _SPARSE) + y.nbytes
+        check(self._path, self._bytes, "its table takes")
+        self._blocks.append(block)
+        self.rows += block.shape[0]
+
+    def whole(self, features: int | None = None) -> csr_matrix:
+        """Return the table, with as many columns as stated, or as the widest block has."""
+        from scipy.sparse import vstack
+
+        width = features or max(block.shape[1] for block in self._blocks)
+        for block in self._blocks:
+            block.resize(block.shape[0], width)
+        return self._blocks[0] if len(self._blocks) == 1 else canonical(vstack(self._blocks, format="csr"))
 
 
 def content_sha256(X: csr_matrix | NDArray, y: NDArray) -> str:
@@ -79,4 +107,5 @@ def load(path: Path) -> Table:
 
         parts = tuple(arrays[key] for key in _SPARSE)
         X = csr_matrix(parts, shape=tuple(arrays["shape"]))
+        X.check_format(full_check=True)  # an index beyond the shape would crash what uses it
         return Table(X, arrays["y"], meta, arrays.get("client"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, get_args
 
 from replifed.algorithms.registry import BUILT_IN, INSTALLED
@@ -170,8 +169,11 @@ def _unsplittable(requested: Mapping[str, Any], problems: Mapping[str, Any]) -> 
 
 def _missing_files(datasets: Mapping[str, Any]) -> Iterator[Error]:
     if datasets:
-        from replifed.data.own import file_of
+        from replifed.data.own import file_of, is_there
 
         for name, one in datasets.items():
-            if not Path(file := file_of(one)).is_file():
-                yield ("datasets", name, "path"), f"{file} does not exist; give the file with the data"
+            if not is_there(one):
+                yield (
+                    ("datasets", name, "path"),
+                    f"{file_of(one)} does not exist; give the file with the data",
+                )

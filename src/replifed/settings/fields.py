@@ -129,6 +129,9 @@ class CustomDataset(Settings):
     samples: Maybe[Count] = Field(None, description="maximum number of a client's samples; by default all")
     rows: Maybe[Count] = Field(None, description="samples that it must have")
     features: Maybe[Count] = Field(None, description="features that it must have")
+    limit_gb: Maybe[Positive] = Field(
+        None, description="what its file may unpack to, and reading it need, in GiB; 2 by default"
+    )
 
 
 class Vary(Settings):

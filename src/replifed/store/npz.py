@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import DataError
-from replifed.store import FORMAT, check_format
+from replifed.store import FORMAT, check_format, limits
 from replifed.store.atomic import replacing
 
 # The earliest time that a zip entry can carry.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+_HEADS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def write_npz(path: Path, arrays: Mapping[str, NDArray]) -> None:
@@ -30,11 +32,41 @@ def write_npz(path: Path, arrays: Mapping[str, NDArray]) -> None:
                 np.lib.format.write_array(stream, np.ascontiguousarray(arrays[name]), allow_pickle=False)
 
 
-def read_npz(path: Path) -> dict[str, NDArray]:
-    """Read all arrays of an ``.npz``."""
-    # Opened here: given a name, numpy leaves the file of a damaged archive open.
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
+def read_npz(path: Path, names: Iterable[str]) -> dict[str, NDArray]:
+    """Read those of the arrays `names` that an ``.npz`` has; one that is damaged is a `DataError`."""
+    try:
+        return _arrays(path, names)
+    except (DataError, FileNotFoundError):
+        raise
+    except Exception as error:  # a damaged archive may raise anything
+        raise DataError(f"{path} is no sound npz file ({' '.join(str(error).split())})") from error
+
+
+def _arrays(path: Path, names: Iterable[str] | None = None) -> dict[str, NDArray]:
+    """Read arrays of a file, all of them without `names`, and then above the limit, too."""
+    with zipfile.ZipFile(path) as archive:
+        held = {entry.filename: entry.file_size for entry in archive.infolist()}
+        if len(held) < len(archive.namelist()):
+            raise ValueError("an array stands twice")
+        if names is not None:
+            held = {name: size for name, size in held.items() if name.removesuffix(".npy") in names}
+            limits.check(path, sum(held.values()))  # whatever there are, no more bytes are unpacked
+        return {name.removesuffix(".npy"): _array(archive, name, size) for name, size in held.items()}
+
+
+def _array(archive: zipfile.ZipFile, name: str, size: int) -> NDArray:
+    """Read an array, whose head must fit its size: numpy allocates what the head says."""
+    with archive.open(name) as stream:
+        version = np.lib.format.read_magic(stream)
+        if version not in _HEADS:
+            raise ValueError(f"{name}: version {version} of the format")
+        shape, _, dtype = _HEADS[version](stream)
+        if dtype.hasobject:
+            raise ValueError(f"{name} holds Python objects; save numbers or texts (dtype=float, dtype=str)")
+        if stream.tell() + math.prod(shape) * dtype.itemsize != size:
+            raise ValueError(f"{name}: its head says {shape} of {dtype}, which does not fit its {size} bytes")
+    with archive.open(name) as stream:
+        return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def write_described(path: Path, arrays: Mapping[str, NDArray], meta: Mapping[str, Any]) -> None:
@@ -54,7 +86,7 @@ def read_described(
     if not path.exists():
         raise DataError(f"{path} does not exist; make it with `{command}`")
     try:
-        arrays = read_npz(path)
+        arrays = _arrays(path)
         meta = json.loads(arrays.pop("meta").tobytes().decode("utf-8"))
         check_format(path, meta.pop("format", None))
         yield arrays, meta
