@@ -85,11 +85,14 @@ def _line(error: Exception, path: Path) -> int:
     if isinstance(error, SyntaxError) and error.lineno is not None:
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)
-    return [frame.lineno or 1 for frame in frames if frame.filename == str(path)][-1]
+    return ([1] + [frame.lineno or 1 for frame in frames if frame.filename == str(path)])[-1]
 
 
 def _completed(cls: type[Any], file: str) -> type[Any]:
-    where = f"{file}:{inspect.getsourcelines(cls)[1]}: {cls.__name__}"
+    try:
+        where = f"{file}:{inspect.getsourcelines(cls)[1]}: {cls.__name__}"
+    except (OSError, TypeError):  # it was made, not written
+        where = f"{file}: {cls.__name__}"
     if not is_dataclass(cls):
         raise ConfigError(f"{where} is no dataclass: {_NEEDED}")
     if not callable(getattr(cls, "round", None)):
@@ -99,7 +102,7 @@ def _completed(cls: type[Any], file: str) -> type[Any]:
         cls.__init__(self, *arguments, **settings)
         check_settings(self)
 
-    own, path = issubclass(cls, Method), Path(inspect.getfile(cls))
+    own, path = issubclass(cls, Method), Path(file).resolve()
     kept = members_at_arms_length(cls, path)
     if not own:
         kept["__init__"] = at_arms_length(init, path)

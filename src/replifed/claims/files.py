@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from replifed.claims import scores, tables
 from replifed.claims.axes import SOURCES
-from replifed.claims.verdicts import COLUMNS, VERDICTS
+from replifed.claims.verdicts import COLUMNS, NUMERIC, VERDICTS
 from replifed.errors import ConfigError, DataError, counted, unknown_name
 
 
@@ -20,7 +20,17 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     for row in rows:
         if row["verdict"] not in VERDICTS or row["source"] not in SOURCES:
             raise DataError(f"{os.fspath(path)} is damaged: verdict or source of {row['id']}")
+        if wrong := next((name for name in NUMERIC if row[name] and not _is_number(row[name])), None):
+            raise DataError(f"{os.fspath(path)} is damaged: {wrong} of {row['id']} is no number")
     return rows
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def collect(files: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> list[dict[str, str]]:

@@ -16,6 +16,7 @@ import yaml
 
 from replifed.claims import tables
 from replifed.errors import REMEDY, DataError
+from replifed.store import documents
 
 _KEYS = {"place", "says", "why"}
 _COLUMNS = ("paper", "place", "statement", "why")
@@ -44,7 +45,7 @@ def read(paper: str, path: str | os.PathLike[str]) -> list[Sentence]:
     if not Path(path).exists():
         return []
     try:
-        entries = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        entries = documents.load(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise DataError(f"{os.fspath(path)}: {' '.join(str(error).split())}") from error
     if not isinstance(entries, list):

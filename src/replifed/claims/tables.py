@@ -8,18 +8,30 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from replifed.errors import DataError
+from replifed.errors import REMEDY, DataError
+from replifed.store import limits
 from replifed.store.atomic import write_text
+
+# Bytes that a row takes in memory for each byte of the file, at most.
+_COST = 32
 
 
 def read(path: str | os.PathLike[str], columns: Sequence[str], refusal: str) -> list[dict[str, str]]:
     """Read the rows of a file; one with other columns is an error that says `refusal`."""
+    line = 0
     try:
+        limits.check(path, _COST * Path(path).stat().st_size, "reading it takes")
         with Path(path).open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
-            names, rows = tuple(reader.fieldnames or ()), list(reader)
+            names, rows = tuple(reader.fieldnames or ()), []
+            for row in reader:
+                line = reader.line_num
+                rows.append(row)
     except OSError as error:
         raise DataError(f"{os.fspath(path)}: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        why = "not text in UTF-8" if isinstance(error, UnicodeDecodeError) else error
+        raise DataError(f"{os.fspath(path)} is damaged behind line {line}: {why}; {REMEDY}") from error
     if names != tuple(columns):
         shown = f"columns {', '.join(names)}; expected {', '.join(columns)}"
         raise DataError(f"{os.fspath(path)} {refusal} ({shown})")

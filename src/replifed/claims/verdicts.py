@@ -50,7 +50,7 @@ COLUMNS = (
     *("effect", "direction", "p_value", "p_holm", "verdict_single", "verdict", "twins"),
     *("data", "scale", "seeds", "command", "note"),
 )
-_NUMBERS = (
+NUMERIC = (
     *("published", "measured", "ci_low", "ci_high", "pi_low", "pi_high", "rival", "tolerance"),
     *("effect", "p_value", "p_holm"),
 )
@@ -253,7 +253,7 @@ def measure(claims: Sequence[Claim], inputs: Any, scale: str, command: Callable[
         | {"scale": scale, "command": command(claim)}
         for claim, result in zip(claims, results, strict=True)
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(_NUMBERS, float))
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(NUMERIC, float))
 
 
 def measured_on(inputs: Any, claim: Claim) -> Result:

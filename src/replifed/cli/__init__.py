@@ -80,6 +80,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of the output (`| head`) has closed it: Python would print an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:  # that nobody has explained: a name of 300 letters, a disk that fails
+        if error.errno is None:
+            raise
+        print(f"replifed: error: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)
+        return 2
     finally:
         usage.record()
 

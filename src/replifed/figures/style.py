@@ -6,6 +6,7 @@ so that a user's own matplotlib settings change no figure.
 
 from __future__ import annotations
 
+import io
 import os
 import textwrap
 from collections.abc import Sequence
@@ -227,6 +228,8 @@ def save(made: Figure | Sequence[Figure], path: str | os.PathLike[str]) -> None:
         if Path(path).suffix == ".png":
             pages[0].savefig(temporary, dpi=DPI, metadata={"Software": None})
             return
-        with PdfPages(temporary, metadata={"CreationDate": None}) as document:
+        drawn = io.BytesIO()  # on a full disk PdfPages would raise what tells nothing
+        with PdfPages(drawn, metadata={"CreationDate": None}) as document:
             for page in pages:
                 document.savefig(page, dpi=DPI)
+        temporary.write_bytes(drawn.getvalue())

@@ -11,19 +11,7 @@ import yaml
 
 from replifed.errors import ConfigError, meant, shown, unknown_name
 from replifed.parts import own_papers, register_folders
-
-
-class _Loader(yaml.CSafeLoader):  # the C parser is ten times faster, and every workflow call parses them all
-    """Rejects a key that stands twice in a mapping; YAML's own loader would silently drop the first."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for index, key in enumerate(keys):
-            if any(other.value == key.value for other in keys[:index]):
-                text = f"the key {key.value!r} stands twice; remove one"
-                raise yaml.constructor.ConstructorError(None, None, text, key.start_mark)
-        return super().construct_mapping(node, deep)
-
+from replifed.store import documents
 
 MAIN_FILE = Path("config/config.yaml")
 PAPER_FOLDER = Path("config/papers")
@@ -57,7 +45,7 @@ def retyped(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        read = yaml.load(value, Loader=_Loader)
+        read = documents.load(value)
     except yaml.YAMLError:
         return value
     return read if isinstance(read, int | float | bool) or value in ("null", "~") else value
@@ -112,7 +100,7 @@ def read_file(file: Path) -> dict[str, Any]:
 def read_value(text: str, name: str, hint: str = "") -> Any:
     """Parse a text as YAML; an error begins with `name`, and ends with `hint` if the text is not YAML."""
     try:
-        return yaml.load(text, Loader=_Loader)
+        return documents.load(text)
     except yaml.MarkedYAMLError as error:
         place = f"{name}, line {error.problem_mark.line + 1}"
         if isinstance(error, yaml.constructor.ConstructorError):

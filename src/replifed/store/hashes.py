@@ -57,8 +57,11 @@ def recorded(path: Path) -> Stored | None:
         words = (path.parent / FOLDER / path.name).read_text(encoding="utf-8", errors="replace").split()
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError:
+        words = []  # a folder, say
     # A damaged record fits no file.
-    return Stored(words[0], int(words[1])) if len(words) == 2 and words[1].isdecimal() else Stored("", 0)
+    sound = len(words) == 2 and words[1].isdecimal() and len(words[1]) < 20
+    return Stored(words[0], int(words[1])) if sound else Stored("", 0)
 
 
 def check(paths: Iterable[Path]) -> None:

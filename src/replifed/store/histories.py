@@ -70,7 +70,15 @@ def read_history(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
         altered = recorded != _content_hash(table, meta)
         del meta["format"]
         frame = table.to_pandas()
-    except (pa.ArrowException, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+    except (
+        pa.ArrowException,
+        OSError,
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:
         raise DataError(f"{path}: not a run history; {REMEDY}") from error
     if altered:
         raise DataError(f"{path}: altered since it was written; {REMEDY}")

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from replifed.errors import REMEDY, DataError
-from replifed.store import FORMAT, check_format
+from replifed.store import FORMAT, check_format, limits
 from replifed.store.atomic import write_json
 from replifed.store.provenance import canonical_json, config_hash
+
+# Bytes that JSON takes in memory for each byte of the file, at most.
+_COST = 32
 
 
 def write_tuned(path: Path, found: dict[str, Any], meta: dict[str, Any]) -> None:
@@ -26,6 +29,7 @@ def read_tuned(path: Path, method: str, settings: dict[str, Any] | None = None) 
     its name, a missing entry that is looked up later, at any depth.
     """
     try:
+        limits.check(path, _COST * path.stat().st_size, "reading it takes")
         text = path.read_text(encoding="utf-8")
         found = json.loads(text, object_hook=lambda entries: _Entries(entries, path))
     except OSError as error:
