@@ -180,7 +180,6 @@ def test_other_files_are_no_checkpoints(tmp_path):
 @pytest.mark.parametrize(
     "program",
     [
-        b"\x80\x02}r\x00\x00\x00\x04.",  # a gigabyte for what is remembered
         b"\x80\x02}cbuiltins\nlen\n.",
         b"\x80\x02(U\x01a.",  # a string that no checkpoint has
     ],

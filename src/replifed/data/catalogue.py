@@ -42,6 +42,7 @@ class RawFile:
     urls: tuple[str, ...] = ()  # in order of preference; without any it can only be put in place by hand
     sha256: str | None = None
     md5: str | None = None
+    unpacked: int = 0  # bytes that it may unpack to, if they are more than the limit of other files
     packaged: bool = False  # in the folder `PACKED` of the package, and looked for nowhere else
 
     @property

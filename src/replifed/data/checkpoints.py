@@ -1,15 +1,13 @@
 """Weights of networks from torch's zip checkpoints, read without torch.
 
-A checkpoint is a zip with a pickle that rebuilds tensors, and with the tensors' bytes. A pickle is a program,
-but it can call only functions that its reader looks up for it, and this reader imports no name from the file.
-Four names are known, and stand for functions of this module; any other is an error.
+A checkpoint is a zip with a pickle that rebuilds tensors, and with the tensors' bytes. A pickle is a program:
+`_Machine` runs the few operations that tensors need, on dictionaries with texts for keys, and calls nothing
+that the file names. So a small file can neither run code, nor nest or repeat values without end.
 """
 
 from __future__ import annotations
 
-import io
 import math
-import pickle
 import pickletools
 import zipfile
 from collections.abc import Sequence
@@ -21,23 +19,25 @@ from numpy.typing import NDArray
 
 from replifed.data.catalogue import Counts
 from replifed.errors import DataError
+from replifed.store import limits
 
 _STORAGES = {"torch FloatStorage": "<f4", "torch DoubleStorage": "<f8"}
-# Larger than any checkpoint here: a zip that unpacks to gigabytes is an error.
-_MOST_BYTES = 1 << 28
+_CALLED = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
+_LONGEST = 4 << 20  # bytes of a pickle
+_MOST_DIMENSIONS = 8
 
 
 def read_state(path: Path) -> dict[str, NDArray]:
     """Read a state dictionary of float tensors from a checkpoint in torch's zip format."""
     try:
         with zipfile.ZipFile(path) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
-                raise DataError(f"{path}: unpacks to more than {_MOST_BYTES >> 20} MiB")
+            limits.check(path, sum(entry.file_size for entry in archive.infolist()))
             names = [name for name in archive.namelist() if name.endswith("/data.pkl")]
             if len(names) != 1:
                 raise DataError(f"{path}: not a checkpoint: it holds {len(names)} files called data.pkl")
-            folder = names[0].removesuffix("data.pkl")
-            state = _Unpickler(archive, folder).load()
+            if archive.getinfo(names[0]).file_size > _LONGEST:
+                raise ValueError(f"its pickle is longer than {_LONGEST >> 20} MiB")
+            state = _Machine(path, archive, names[0].removesuffix("data.pkl")).run(archive.read(names[0]))
     except DataError:
         raise
     except (zipfile.BadZipFile, OSError) as error:
@@ -46,7 +46,7 @@ def read_state(path: Path) -> dict[str, NDArray]:
         raise DataError(f"{path}: refused: {error}") from error
     if not isinstance(state, dict) or not all(isinstance(value, np.ndarray) for value in state.values()):
         raise DataError(f"{path}: refused: holds something other than a dictionary of tensors")
-    return dict(state)
+    return state
 
 
 def read_potentials(paths: Sequence[Path], counts: Counts) -> tuple[NDArray, NDArray]:
@@ -76,74 +76,127 @@ def read_potentials(paths: Sequence[Path], counts: Counts) -> tuple[NDArray, NDA
     return np.stack(rows).astype(np.float32), np.zeros(len(rows))
 
 
-class _State(dict):
-    """An ordered dictionary: made empty, and without attributes such as _metadata, of no use here."""
+class _Machine:
+    """Runs the pickle of an archive; names that it has are texts here, with a mark in front."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, path: Path, archive: zipfile.ZipFile, folder: str) -> None:
+        self._path, self._archive, self._folder = path, archive, folder
+        self._storages: dict[str, NDArray] = {}
+        self._bytes = 0  # of storages and tensors
 
-    def __setstate__(self, attributes: Any) -> None:
-        pass
-
-
-class _Rebuild:
-    """Calls `_tensor`; a pickle may try to set attributes of the functions that it calls."""
-
-    __slots__ = ()
-
-    def __call__(self, *arguments: Any) -> NDArray:
-        return _tensor(*arguments)
-
-    def __setstate__(self, attributes: Any) -> None:
-        pass
-
-
-# Opcodes of a pickle of tensors.
-_OPCODES = {
-    *("PROTO", "STOP", "GLOBAL", "MARK", "EMPTY_TUPLE", "EMPTY_DICT", "NEWFALSE", "NEWTRUE"),
-    *("BININT", "BININT1", "BININT2", "BINUNICODE", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET"),
-    *("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "BINPERSID", "REDUCE", "SETITEM", "SETITEMS", "BUILD"),
-}
-
-
-class _Unpickler(pickle.Unpickler):
-    """Rebuilds the tensors of an archive."""
-
-    def __init__(self, archive: zipfile.ZipFile, folder: str) -> None:
-        program = archive.read(f"{folder}data.pkl")
+    def run(self, program: bytes) -> Any:
+        """Return what the program leaves."""
+        stack: list[Any] = []
+        marks: list[int] = []
+        memo: dict[Any, Any] = {}
         for opcode, value, _ in pickletools.genops(program):
-            # The largest index of PUT determines the memory that is allocated.
-            index = int(value or 0) if opcode.name.endswith("PUT") else 0
-            if opcode.name not in _OPCODES or index > len(program):
-                raise ValueError(f"its pickle has {opcode.name} {value or ''}, which no checkpoint needs")
-        super().__init__(io.BytesIO(program))
-        self._archive, self._folder = archive, folder
+            match opcode.name:
+                case "PROTO":
+                    pass
+                case "STOP":
+                    return stack.pop()
+                case "BININT" | "BININT1" | "BININT2" | "BINUNICODE":
+                    stack.append(value)
+                case "NEWTRUE" | "NEWFALSE":
+                    stack.append(opcode.name == "NEWTRUE")
+                case "GLOBAL":
+                    stack.append(_Name(_known(str(value))))
+                case "MARK":
+                    marks.append(len(stack))
+                case "EMPTY_TUPLE":
+                    stack.append(())
+                case "EMPTY_DICT":
+                    stack.append({})
+                case "TUPLE1" | "TUPLE2" | "TUPLE3":
+                    count = int(opcode.name[-1])
+                    stack[-count:] = [tuple(stack[-count:])]
+                case "TUPLE":
+                    place = marks.pop()
+                    stack[place:] = [tuple(stack[place:])]
+                case "BINPUT" | "LONG_BINPUT":
+                    memo[value] = stack[-1]
+                case "BINGET" | "LONG_BINGET":
+                    stack.append(memo[value])
+                case "BINPERSID":
+                    stack.append(self._storage(stack.pop()))
+                case "REDUCE":
+                    arguments = stack.pop()
+                    stack.append(self._called(stack.pop(), arguments))
+                case "SETITEM":
+                    _set(stack[-3], stack[-2:])
+                    del stack[-2:]
+                case "SETITEMS":
+                    place = marks.pop()
+                    _set(stack[place - 1], stack[place:])
+                    del stack[place:]
+                case "BUILD":  # attributes such as _metadata
+                    stack.pop()
+                case name:
+                    raise ValueError(f"its pickle has {name}, which no checkpoint needs")
+        raise ValueError("its pickle has no end")
 
-    def find_class(self, module: str, name: str) -> Any:
-        named = f"{module} {name}"
-        known = {"collections OrderedDict": _State, "torch._utils _rebuild_tensor_v2": _Rebuild()}
-        known |= {storage: storage for storage in _STORAGES}
-        if named not in known:
-            raise ValueError(f"the pickle names {named!r}, which no checkpoint of tensors needs")
-        return known[named]
+    def _called(self, name: Any, arguments: Any) -> Any:
+        if not isinstance(name, _Name) or name not in _CALLED or not isinstance(arguments, tuple):
+            raise ValueError("its pickle calls what no checkpoint needs")
+        if name == _CALLED[0]:
+            return {}  # it is filled later
+        tensor = _tensor(*arguments[:4])
+        self._count(tensor.nbytes)
+        return tensor.copy()
 
-    def persistent_load(self, what: Any) -> NDArray:
+    def _storage(self, what: Any) -> NDArray:
+        if (
+            not isinstance(what, tuple)
+            or len(what) != 5
+            or not all(isinstance(one, str | int) for one in what)
+        ):
+            raise ValueError("an unknown storage")
         kind, name, key, _, count = what
         if kind != "storage" or name not in _STORAGES or not str(key).isalnum():
-            raise ValueError(f"unknown storage {what!r}")
-        values = np.frombuffer(self._archive.read(f"{self._folder}data/{key}"), dtype=_STORAGES[name])
-        if len(values) != count:
-            raise ValueError(f"storage {key} holds {len(values)} numbers instead of {count}")
+            raise ValueError(f"unknown storage {str(what)[:80]}")
+        if key not in self._storages:
+            member = f"{self._folder}data/{key}"
+            self._count(self._archive.getinfo(member).file_size)
+            self._storages[key] = np.frombuffer(self._archive.read(member), dtype=_STORAGES[name])
+        values = self._storages[key]
+        if len(values) != count or values.dtype != np.dtype(_STORAGES[name]):
+            raise ValueError(
+                f"storage {key} holds {len(values)} numbers of {values.dtype}, not {count} of {name}"
+            )
         return values
 
+    def _count(self, size: int) -> None:
+        self._bytes += size
+        limits.check(self._path, self._bytes, "its tensors take")
 
-def _tensor(values: Any, offset: int, shape: tuple, strides: tuple, *_: Any) -> NDArray:
+
+class _Name(str):
+    """A name that a pickle looks up; a text of the pickle is none."""
+
+
+def _known(value: str) -> str:
+    if value not in _CALLED and value not in _STORAGES:
+        raise ValueError(f"the pickle names {value!r}, which no checkpoint of tensors needs")
+    return value
+
+
+def _set(entries: Any, items: Sequence[Any]) -> None:
+    keys, values = items[::2], items[1::2]
+    if not isinstance(entries, dict) or not all(isinstance(key, str) for key in keys):
+        raise ValueError("an entry that is not a name's")
+    entries.update(zip(keys, values, strict=True))
+
+
+def _tensor(values: Any, offset: Any, shape: Any, strides: Any) -> NDArray:
     if not isinstance(values, np.ndarray):
         raise ValueError("a tensor without numbers")
-    if math.prod(shape) > len(values):
-        raise ValueError(f"a tensor of shape {shape} from {len(values)} numbers")
+    for numbers in (shape, strides, (offset,)):
+        if not isinstance(numbers, tuple) or not all(type(number) is int for number in numbers):
+            raise ValueError("a tensor whose shape is no tuple of whole numbers")
+    if len(shape) > _MOST_DIMENSIONS or math.prod(shape) > len(values):
+        raise ValueError(f"a tensor of shape {shape[:_MOST_DIMENSIONS]} from {len(values)} numbers")
     last = offset + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
     if offset < 0 or min(*shape, 1) < 1 or min(*strides, 0) < 0 or last >= len(values):
         raise ValueError(f"a tensor of shape {shape} that reaches beyond its numbers")
     steps = [stride * values.itemsize for stride in strides]
-    return np.lib.stride_tricks.as_strided(values[offset:], shape, steps).copy()
+    return np.lib.stride_tricks.as_strided(values[offset:], shape, steps)

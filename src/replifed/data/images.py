@@ -15,8 +15,9 @@ import struct
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,9 @@ from numpy.typing import NDArray
 from replifed.data.catalogue import Counts
 from replifed.data.streams import unpacked
 from replifed.errors import DataError
+from replifed.store import limits
 
+_MOST_DIMENSIONS = 4
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 WRITERS, DIGITS = 350, 100
 # Writers and digits of the release's training part, by its documentation.
@@ -34,6 +37,7 @@ _MEMBER = "fed_emnist_digitsonly_train.h5"
 _LUMA = np.array([0.2989, 0.5870, 0.1140])
 # Type of a compressed variable in a MATLAB file.
 _COMPRESSED = 15
+_STEP = 1 << 20  # bytes that are unpacked at a time
 # Columns of QMNIST's extended labels.
 _CLASS, _WRITER = 0, 2
 
@@ -41,23 +45,27 @@ _CLASS, _WRITER = 0, 2
 def idx_array(path: Path) -> NDArray:
     """Read an idx file, plain or packed, as an array of the file's shape in native byte order."""
     with unpacked(path) as stream:
-        content = stream.read()
-    if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in _TYPES:
-        raise DataError(f"{path} is not an idx file (it starts with {content[:4]!r})")
-    dimensions = content[3]
-    start = 4 + 4 * dimensions
-    if dimensions == 0 or len(content) < start:
-        raise DataError(f"{path} is truncated inside its idx header")
-    shape = struct.unpack(f">{dimensions}I", content[4:start])
-    dtype = np.dtype(_TYPES[content[2]])
-    needed, size = math.prod(shape) * dtype.itemsize, len(content) - start
-    if size != needed:
-        error = "is truncated" if size < needed else "has bytes left over"
-        wanted = " x ".join(map(str, shape))
-        raise DataError(
-            f"{path} {error}: {size} bytes of data, but its header says {wanted} ({needed} bytes)"
-        )
-    values = np.frombuffer(content, dtype=dtype, offset=start).reshape(shape)
+        start = stream.read(4)
+        if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _TYPES:
+            raise DataError(f"{path} is not an idx file (it starts with {start!r})")
+        dimensions, dtype = start[3], np.dtype(_TYPES[start[2]])
+        if dimensions > _MOST_DIMENSIONS:
+            raise DataError(f"{path} is not a file of images or labels: it has {dimensions} dimensions")
+        sizes = stream.read(4 * dimensions)
+        if dimensions == 0 or len(sizes) < 4 * dimensions:
+            raise DataError(f"{path} is truncated inside its idx header")
+        shape = struct.unpack(f">{dimensions}I", sizes)
+        needed = math.prod(shape) * dtype.itemsize
+        says = f"its header says {' x '.join(map(str, shape))} ({needed} bytes)"
+        if not needed:
+            raise DataError(f"{path} holds nothing: {says}")
+        limits.check(path, needed, "by its header it holds")
+        content = stream.read(needed)
+        if len(content) < needed:
+            raise DataError(f"{path} is truncated: {len(content)} bytes of data, but {says}")
+        if stream.read(1):
+            raise DataError(f"{path} has bytes left over: {says}")
+    values = np.frombuffer(content, dtype=dtype).reshape(shape)
     return values.astype(dtype.newbyteorder("="))
 
 
@@ -88,8 +96,8 @@ def read_writers_hdf5(
     with _taken_out(path) as file:
         try:
             with h5py.File(file, "r") as archive:
-                examples = archive["examples"]
-                sizes = {name: len(examples[name]["label"]) for name in sorted(examples)}
+                examples = _inside(archive, "examples")
+                sizes = {name: len(_inside(examples, name, "label")) for name in sorted(examples)}
                 held = len(sizes), sum(sizes.values())
                 if held != release:
                     found, wanted = ("{} writers with {} digits".format(*part) for part in (held, release))
@@ -98,8 +106,8 @@ def read_writers_hdf5(
                 if len(names) < writers:
                     raise DataError(_too_few(path, names, writers, digits))
                 white, y = (
-                    np.concatenate([examples[name][key][:digits] for name in names])
-                    for key in ("pixels", "label")
+                    np.concatenate([_first(_inside(examples, name, key), digits, size) for name in names])
+                    for key, size in (("pixels", (28, 28)), ("label", ()))
                 )
             if not (white.min() >= 0 and white.max() <= 1):
                 raise DataError(f"{path}: pixels are not between 0 and 1")
@@ -111,6 +119,27 @@ def read_writers_hdf5(
             raise DataError(f"{path} is not a file of federated EMNIST digits ({error})") from error
 
 
+def _inside(group: Any, *names: str) -> Any:
+    """Return a member of a group, which must lie in the same file: a link could lead anywhere."""
+    import h5py
+
+    for name in names:
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise ValueError(f"{name} is missing, or a link to something else")
+        group = group[name]
+    if isinstance(group, h5py.Dataset) and (group.external or group.is_virtual):
+        raise ValueError(f"{names[-1]} lies in another file")
+    return group
+
+
+def _first(values: Any, count: int, size: tuple[int, ...]) -> NDArray:
+    """Return the first values of a data set of numbers or images."""
+    if values.shape[1:] != size or values.dtype.kind not in "fiu":
+        raise ValueError(f"{values.name} is of shape {values.shape} and type {values.dtype}")
+    limits.check(values.file.filename, math.prod(values.chunks or ()) * values.dtype.itemsize)
+    return values[:count]
+
+
 def _too_few(path: Path, names: Sized, writers: int, digits: int) -> str:
     return f"{path}: only {len(names)} writers have {digits} digits; {writers} are needed"
 
@@ -118,22 +147,25 @@ def _too_few(path: Path, names: Sized, writers: int, digits: int) -> str:
 @contextlib.contextmanager
 def _taken_out(path: Path) -> Iterator[Path]:
     """Yield the HDF5 file, temporarily unpacked from its archive."""
-    if not tarfile.is_tarfile(path):
+    if ".tar" not in path.suffixes:
         yield path
         return
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, _MEMBER)
         try:
-            with tarfile.open(path) as archive:
-                names = [name for name in archive.getnames() if Path(name).name == _MEMBER]
-                if not names:
+            # As a stream, in which the limit holds, and members are read in their order.
+            with unpacked(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+                member = next((one for one in archive if Path(one.name).name == _MEMBER), None)
+                if member is None:
                     raise DataError(f"{path} holds no {_MEMBER}")
-                packed = archive.extractfile(names[0])
+                packed = archive.extractfile(member) if member.isfile() else None
                 if packed is None:
                     raise DataError(f"{path}: {_MEMBER} is not a file")
                 with packed, out.open("wb") as plain:
                     shutil.copyfileobj(packed, plain)
-        except (tarfile.TarError, EOFError) as error:
+        except DataError:
+            raise
+        except Exception as error:  # a damaged archive may raise anything
             raise DataError(f"{path} is damaged ({error}); fetch it again") from error
         yield out
 
@@ -156,9 +188,9 @@ def read_writers_idx(
     return pixels.reshape(len(pixels), -1)[rows], extended[rows, _CLASS].astype(np.int64)
 
 
-def grey(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Turn colour frames (n, height, width, 3) into grey ones, a row each."""
-    return np.round(frames @ _LUMA).astype(np.uint8).reshape(len(frames), -1)
+def grey(frames: Iterable[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Turn colour frames, (height, width, 3) each, into grey ones, a row each."""
+    return np.stack([np.round(frame @ _LUMA).astype(np.uint8).reshape(-1) for frame in frames])
 
 
 def read_mp4(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], NDArray]:
@@ -170,14 +202,17 @@ def read_mp4(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], 
         raise DataError(
             f"reading {path} needs PyAV, which is not installed: pip install 'replifed[video]'"
         ) from None
+    frames: list[NDArray[np.uint8]] = []
     try:
         with av.open(str(path)) as container:
-            frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+            for frame in container.decode(video=0):
+                frames.append(grey([frame.to_ndarray(format="rgb24")])[0])
+                limits.check(path, len(frames) * frames[0].nbytes)
     except (av.error.FFmpegError, IndexError) as error:
         raise DataError(f"{path} is no readable video ({error})") from error
     if not frames:
         raise DataError(f"{path} holds no frame")
-    return grey(np.stack(frames)), np.arange(1, len(frames) + 1)
+    return np.stack(frames), np.arange(1, len(frames) + 1)
 
 
 def read_mat(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], NDArray]:
@@ -186,9 +221,12 @@ def read_mat(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], 
 
     (path,) = paths
     try:
-        content = path.read_bytes()
-        _check_sums(content)
+        with unpacked(path) as stream:
+            content = stream.read()
+        _check_sums(path, content)
         planes = np.asarray(loadmat(io.BytesIO(content), variable_names=["dat"])["dat"])
+    except DataError:
+        raise
     except Exception as error:  # scipy's reader may raise anything
         raise DataError(f"{path} is damaged, or not a MATLAB file with frames ({error!r})") from error
     if planes.dtype != np.uint8 or planes.ndim != 3 or planes.shape[2] % 3:
@@ -198,14 +236,20 @@ def read_mat(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], 
     return grey(frames), np.arange(1, len(frames) + 1)
 
 
-def _check_sums(content: bytes) -> None:
+def _check_sums(path: Path, content: bytes) -> None:
     """Unpack each variable of a MATLAB 5 file, which fails if it was altered: scipy would crash on it."""
-    place = 128
+    place, size = 128, 0
     if content[124:place] != b"\0\1IM":
         raise ValueError("no header of MATLAB 5")
     while place < len(content):
-        kind, size = struct.unpack_from("<II", content, place)
+        kind, packed = struct.unpack_from("<II", content, place)
         if kind != _COMPRESSED:
             raise ValueError("a variable is not compressed, as MATLAB writes it")
-        zlib.decompress(content[place + 8 : place + 8 + size])
-        place += 8 + size
+        unpacker, rest = zlib.decompressobj(), content[place + 8 : place + 8 + packed]
+        while not unpacker.eof:
+            size += len(block := unpacker.decompress(rest, _STEP))
+            limits.check(path, size)
+            rest = unpacker.unconsumed_tail
+            if not (block or rest or unpacker.eof):
+                raise ValueError("a variable is cut short")
+        place += 8 + packed

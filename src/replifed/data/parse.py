@@ -18,6 +18,7 @@ from replifed.data.catalogue import Counts, Dataset, Form
 from replifed.data.records import read_record
 from replifed.data.table import Table, content_sha256, save
 from replifed.errors import DataError
+from replifed.store import limits
 from replifed.store.hashes import file_hash
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def read_form(
 ) -> tuple[csr_matrix | NDArray, NDArray, dict[str, Any]]:
     """Parse the files of a form and compare them with the catalogue; returns X, y and metadata."""
     counts, sha256 = dataset.expected(form)
-    X, y = PARSERS[form.parser](paths, counts)
+    most = max(limits.DEFAULT, *(file.unpacked for file in form.files))
+    with limits.limit(most, f"it is not {dataset.id}, or its record lacks `unpacked`"):
+        X, y = PARSERS[form.parser](paths, counts)
     names = ", ".join(map(str, paths))
     y = _labels(dataset, y, names)
     meta = meta_of(dataset.id, dataset.task, form.name, form.kind, form.stamp, X, y)
