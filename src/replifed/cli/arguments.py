@@ -181,7 +181,7 @@ def json_object(text: str) -> dict[str, Any]:
     """Parse an argument that is a JSON object."""
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise argparse.ArgumentTypeError(f"not JSON: {error}") from None
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError("expected a JSON object")
