@@ -4,9 +4,12 @@ import bz2
 import gzip
 import io
 import struct
+import tarfile
 import zipfile
+import zlib
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from replifed.claims import files
@@ -54,6 +57,34 @@ def ratings(path):
     texts.read_ratings([path], Counts(rows=30, features=30))
 
 
+def mat(path):
+    images.read_mat([path], Counts())
+
+
+def writers(path):
+    images.read_writers_hdf5([path], Counts())
+
+
+def matlab(size):
+    packed = zlib.compress(bytes(size))
+    return b" " * 124 + b"\0\1IM" + struct.pack("<II", 15, len(packed)) + packed
+
+
+def equal_rows(count):
+    stream = io.BytesIO()
+    pd.DataFrame({"a": np.zeros(count), "y": np.ones(count)}).to_parquet(stream)
+    return stream.getvalue()
+
+
+def archived(size):
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:bz2") as archive:
+        member = tarfile.TarInfo("fed_emnist_digitsonly_train.h5")
+        member.size = size
+        archive.addfile(member, io.BytesIO(bytes(size)))
+    return stream.getvalue()
+
+
 ABOVE = "above the limit of 1 MiB"
 RAISE = "state a higher datasets.mine.limit_gb"
 LINES = b"1 1:1\n" * 300_000
@@ -75,6 +106,10 @@ LINES = b"1 1:1\n" * 300_000
         ("x.npz", zipped({"X.npy": head((10**12,)), "y.npy": head((2,))}), own, "does not fit its"),
         ("x.npz", zipped({"X.npy": bytes(2 << 20)}), own, RAISE),
         ("x.npz", b"PK\3\4", own, "no sound npz file"),
+        ("x.mat", matlab(2 << 20), mat, ABOVE),
+        ("x.parquet", equal_rows(100_000), own, "its 100000 rows take .*" + RAISE),
+        ("x.tar.bz2", archived(2 << 20), writers, ABOVE),
+        ("x.tar.bz2", archived(9)[:-20], writers, "is damaged|truncated"),
     ],
 )
 def test_a_small_file_that_asks_for_much(tmp_path, name, content, read, says):
