@@ -1,6 +1,7 @@
 """The manifest says what the jobs made, and finds what was changed, lost or added since."""
 
 import hashlib
+import shutil
 from pathlib import Path
 
 import pytest
@@ -112,18 +113,49 @@ def test_a_manifest_that_is_not_whole_is_a_fault(made):
         assert verify(Path("manifest.csv"), FOLDERS) == (
             3,
             [
-                "manifest.csv: missing, altered, cut short, or of an older version; "
-                "`snakemake manifest.csv --cores 2 --force --configfile own.yaml`"
+                "manifest.csv: missing, altered, cut short, or of an older version: no file that is gone is "
+                "known; `snakemake manifest.csv --cores 2 --force --configfile own.yaml`"
             ],
         )
 
 
-def test_before_the_first_manifest_what_was_made_is_checked(made):
+def test_without_a_manifest_what_was_made_is_checked_and_its_lack_a_fault(made):
     Path("manifest.csv").unlink()
     Path(".hashes/manifest.csv").unlink()
     Path("figures/a.csv").write_text("figures/b.csv")
-    checked, [fault] = verify(Path("manifest.csv"), FOLDERS)
+    checked, [lack, fault] = verify(Path("manifest.csv"), FOLDERS)
     assert checked == 3
+    assert lack.startswith("manifest.csv: missing")
     assert fault.startswith("figures/a.csv: changed")
     with pytest.raises(DataError, match=r"manifest\.csv does not exist; it is written at the end of"):
         verify(Path("manifest.csv"))
+
+
+def test_a_copy_without_hidden_folders_is_told_and_nothing_of_it_is_to_be_removed(made):
+    Path("figures/b.csv").write_text("")
+    for folder in (".hashes", "figures/.hashes", "data/raw/x/.hashes"):
+        shutil.rmtree(folder)
+    checked, [lost, unknown] = verify(Path("manifest.csv"), FOLDERS)
+    assert checked == 4
+    assert lost.startswith(
+        "data/raw/x/.hashes: no record of the hash of .pins.json, one of 4 such files; copy"
+    )
+    assert lost.endswith("`snakemake all --cores 2 --forceall --configfile own.yaml`")
+    assert unknown.startswith("figures/b.csv: neither listed nor recorded")
+    Path("figures/a.csv").write_text("figures/b.csv")
+    assert any(
+        fault.startswith("figures/a.csv: changed") for fault in verify(Path("manifest.csv"), FOLDERS)[1]
+    )
+
+
+@pytest.mark.parametrize(
+    "record", ["", "x 1", f"{64 * 'a'} {5000 * '1'}", f"{64 * 'a'} \N{ARABIC-INDIC DIGIT ONE}", None]
+)
+def test_a_record_that_is_damaged_or_a_folder_fits_no_file(made, record, capsys):
+    place = Path("figures/.hashes/a.csv")
+    place.unlink()
+    place.mkdir() if record is None else place.write_text(record)
+    _, [fault] = verify(Path("manifest.csv"), FOLDERS)
+    assert fault.startswith("figures/a.csv: changed")
+    assert cli.main(["manifest", "write", "figures/a.csv", "--out", "manifest.csv"]) == 2
+    assert "figures/a.csv has changed since it was made" in capsys.readouterr().err

@@ -23,7 +23,7 @@ _REASONS = {
     errno.EROFS: "the file system is read-only; choose another output folder",
     errno.EACCES: "permission denied; make the folder writable or choose another output folder",
     errno.EPERM: "permission denied; make the folder writable or choose another output folder",
-    errno.EISDIR: "it is a folder; give the name of a file",
+    errno.EISDIR: "it is a folder; remove it, or give the name of a file",
 }
 # Errors of a path whose parts are not all folders; the system does not say which part it is.
 _NOT_A_FOLDER = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.ELOOP)
@@ -69,7 +69,7 @@ def _obstacle(folder: Path) -> str:
                 "mount or make that folder, or choose another one"
             )
         if part.exists() and not part.is_dir():
-            return f"{part} is a file, not a folder; choose another output folder"
+            return f"{part} is a file, not a folder; remove it, or choose another output folder"
     return ""
 
 

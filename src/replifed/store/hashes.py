@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,6 +19,7 @@ from replifed.errors import DataError
 from replifed.store.atomic import explained, make_folder
 
 FOLDER = ".hashes"
+_RECORD = re.compile(r"([0-9a-f]{64}) ([0-9]{1,18})\s*")
 # Set by the workflow for its jobs: the user's ``--configfile ...``, which commands for targets need.
 CONFIGFILES_VARIABLE = "REPLIFED_CONFIGFILES"
 
@@ -54,14 +56,14 @@ def record(paths: Iterable[Path]) -> None:
 def recorded(path: Path) -> Stored | None:
     """Return the hash and size that were recorded when the file was made, or None without a record."""
     try:
-        words = (path.parent / FOLDER / path.name).read_text(encoding="utf-8", errors="replace").split()
+        text = (path.parent / FOLDER / path.name).read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError:
-        words = []  # a folder, say
+        text = ""
+    found = _RECORD.fullmatch(text)
     # A damaged record fits no file.
-    sound = len(words) == 2 and words[1].isdecimal() and len(words[1]) < 20
-    return Stored(words[0], int(words[1])) if sound else Stored("", 0)
+    return Stored(found[1], int(found[2])) if found else Stored("", 0)
 
 
 def check(paths: Iterable[Path]) -> None:

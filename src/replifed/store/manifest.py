@@ -44,29 +44,40 @@ def write(files: Iterable[str], out: Path, folders: Iterable[str] = ()) -> None:
 def verify(manifest: Path, folders: Iterable[str] = ()) -> tuple[int, list[str]]:
     """Compare every file with the manifest and with what its job recorded.
 
-    If only some targets were made, there is no manifest, and the records alone count. Files in the `folders`
-    and in the manifest's folder must each have been made by a job. Returns the number of files, and a line
-    for each that is missing, has changed or was made by no job.
+    Without a manifest, which is a fault, the records alone count. Files in the `folders` and in the
+    manifest's folder must each have been made by a job. Returns the number of files, and a line for each that
+    is missing, has changed or was made by no job, and one for all those whose records are gone.
     """
-    listed, faults = _read(manifest), []
+    listed, faults = _read(manifest) or {}, []
     found = {file for folder in folders for file in _files(Path(folder))} | {*_files(manifest.parent, "*")}
-    if listed is None:
-        again = hashes.snakemake(manifest, "--force")
-        faults.append(f"{manifest}: missing, altered, cut short, or of an older version; `{again}`")
-        listed = {}
+    if not listed or not hashes.recorded(manifest):
         found.discard(manifest)
     names = {*listed, *(file.as_posix() for file in found if listed or hashes.recorded(file))}
-    if not names and not faults:
-        raise DataError(f"{manifest} does not exist; it is written at the end of `{hashes.snakemake('all')}`")
-    faults += [fault for name in sorted(names) if (fault := _fault(Path(name), listed.get(name)))]
+    if not listed:
+        if not names and not manifest.exists():
+            whole = hashes.snakemake("all")
+            raise DataError(f"{manifest} does not exist; it is written at the end of `{whole}`")
+        again = hashes.snakemake(manifest, "--force")
+        why = "missing, altered, cut short, or of an older version: no file that is gone is known"
+        faults.append(f"{manifest}: {why}; `{again}`")
+    listed_or_it = (*map(Path, listed), *([manifest] if listed else []))
+    if lost := [file for file in listed_or_it if file.is_file() and not hashes.recorded(file)]:
+        anew = hashes.snakemake("all", "--forceall")
+        faults.append(
+            f"{lost[0].parent / hashes.FOLDER}: no record of the hash of {lost[0].name}, one of {len(lost)} "
+            f"such files; copy the hidden folders, too (`cp -a`, `rsync -a`), or make all anew: `{anew}`"
+        )
+    faults += [fault for name in sorted(names) if (fault := _fault(Path(name), listed.get(name), not lost))]
     return len(names), faults
 
 
-def _fault(file: Path, listed: Stored | None) -> str | None:
-    """Return the error of a file, if it has one."""
+def _fault(file: Path, listed: Stored | None, records: bool) -> str | None:
+    """Return the error of a file, if it has one; `records` says that those of the listed files are there."""
     if not file.is_file():
         return f"{file}: missing; `{hashes.remake(file)}`"
     made = hashes.recorded(file) or listed
+    if made is None and not records:
+        return f"{file}: neither listed nor recorded; no job made it, or its record is gone, too"
     if made is None:
         return f"{file}: extra, no job made it; `rm {shlex.quote(str(file))}`"
     now = hashes.measure(file)
@@ -84,10 +95,11 @@ def _seal(lines: bytes) -> str:
 
 
 def _read(manifest: Path) -> dict[str, Stored] | None:
-    """Return the files that a manifest lists: none if it was never written; None if it is damaged."""
-    if not manifest.is_file():
-        return None if hashes.recorded(manifest) else {}
-    lines, mark, end = manifest.read_bytes().rpartition(b"# ")
+    """Return the files that a manifest lists; None if it is missing or damaged."""
+    try:
+        lines, mark, end = manifest.read_bytes().rpartition(b"# ")
+    except OSError:
+        return None
     if mark + end != _seal(lines).encode():
         return None
     rows = csv.DictReader(io.StringIO(lines.decode()))
