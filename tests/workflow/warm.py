@@ -28,7 +28,7 @@ from pathlib import Path
 # What the workflow and its jobs import, early or late.
 LIBRARIES = (
     *("snakemake.cli", "snakemake.report.html_reporter", "snakemake.storage", "yte"),
-    *("pydantic", "yaml", "jinja2", "tabulate", "tqdm", "pooch", "requests"),
+    *("pydantic", "yaml", "jinja2", "tabulate", "psutil", "requests"),
     *("numpy", "pandas", "pyarrow.parquet", "numba", "h5py"),
     *("scipy.linalg", "scipy.optimize", "scipy.sparse.linalg", "scipy.special", "scipy.stats"),
     *("sklearn.cluster", "sklearn.datasets", "matplotlib.figure", "matplotlib.backends.backend_agg"),

@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from replifed.errors import DataError, unknown_name
 
+MOST_BYTES = 64 << 20  # of a download, unless the catalogue says otherwise
 _CONFIG = ConfigDict(extra="forbid")
 
 
@@ -35,13 +36,17 @@ class Counts:
 
 @dataclass(frozen=True, config=_CONFIG)
 class RawFile:
-    """One file, called `name` in ``<raw folder>/<data set>/``; hashes are the officially known ones."""
+    """One file, called `name` in ``<raw folder>/<data set>/``; hashes are the officially known ones.
+
+    No download may have more than `most_bytes`.
+    """
 
     name: str
     mirror_path: str  # in a mirror, which may also have it under its bare name
     urls: tuple[str, ...] = ()  # in order of preference; without any it can only be put in place by hand
     sha256: str | None = None
     md5: str | None = None
+    most_bytes: int = MOST_BYTES
     unpacked: int = 0  # bytes that it may unpack to, if they are more than the limit of other files
     packaged: bool = False  # in the folder `PACKED` of the package, and looked for nowhere else
 
@@ -112,7 +117,9 @@ PACKED = Path(__file__).with_name("packed")
 PACKAGED = "packaged"  # the form of such a copy
 
 
-def _libsvm(file: str, group: str, published: str, packaged: str = "") -> tuple[Form, ...]:
+def _libsvm(
+    file: str, group: str, published: str, packaged: str = "", most_bytes: int = MOST_BYTES
+) -> tuple[Form, ...]:
     """Return the original forms of a LibSVM file; only the packing that LibSVM offers has a URL.
 
     `packaged` is the hash of the copy in the package, if there is one.
@@ -120,7 +127,8 @@ def _libsvm(file: str, group: str, published: str, packaged: str = "") -> tuple[
 
     def form(packing: str, name: str) -> Form:
         urls = (f"{_LIBSVM}/{group}/{name}",) if packing == published else ()
-        return Form(packing, "original", (RawFile(name, f"libsvm/{name}", urls),), "libsvm")
+        raw = RawFile(name, f"libsvm/{name}", urls, most_bytes=most_bytes)
+        return Form(packing, "original", (raw,), "libsvm")
 
     forms = (form("plain", file), form("bz2", f"{file}.bz2"))
     name = f"{file}.xz"

@@ -13,14 +13,13 @@ import contextlib
 import os
 import shutil
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from replifed.data import SURROGATE_STAMP
 from replifed.data.catalogue import CATALOGUE, PACKED, Dataset, Form, RawFile
+from replifed.data.download import UnavailableError, download
 from replifed.data.pins import Pin, acceptance, find_pin, needs_pin, pin_path, write_pin
 from replifed.data.records import find_record, write_record
 from replifed.data.streams import looks_like_web_page, stream_error, unpacked
@@ -31,11 +30,6 @@ from replifed.store.hashes import file_hash
 
 Policy = Literal["auto", "real", "surrogate"]
 MIRROR_VARIABLE = "REPLIFED_MIRROR"
-OFFLINE_VARIABLE = "REPLIFED_OFFLINE"
-# Seconds within which a host must accept a connection, and send something.
-_TIMEOUT = (5, 30)
-# Seconds between attempts.
-_PAUSES = (1, 3)
 
 
 def fetch(
@@ -124,10 +118,6 @@ def _record_before(raw_dir: Path, id_: str) -> dict[str, Any] | None:
         return None
 
 
-class _UnavailableError(Exception):
-    """A form or a file is not available; the message, if any, gives the reason in a few words."""
-
-
 class _Search:
     """Search for a data set's files; `reasons` are those of hosts that did not deliver them."""
 
@@ -168,7 +158,7 @@ class _Search:
                 for form in forms:
                     try:
                         return form, self._form(form, place)
-                    except _UnavailableError as error:
+                    except UnavailableError as error:
                         if str(error):
                             self.reasons.append(str(error))
         return None, []
@@ -223,7 +213,7 @@ class _Search:
                 return self._checked(file, staged, str(copy))
         if place == "network":
             return self._downloaded(file, staged)
-        raise _UnavailableError
+        raise UnavailableError
 
     def _downloaded(self, file: RawFile, staged: Path) -> Path:
         reasons: list[str] = []
@@ -232,15 +222,15 @@ class _Search:
         for url in file.urls:
             try:
                 with explained(staged):
-                    _download(url, staged)
+                    download(url, staged, file.most_bytes)
                 return self._checked(file, staged, url)
-            except _UnavailableError as error:
+            except UnavailableError as error:
                 reasons.append(str(error))
             except DataError as error:
                 wrong = error
         if wrong is not None:
             raise wrong
-        raise _UnavailableError("; ".join(dict.fromkeys(reasons)))
+        raise UnavailableError("; ".join(dict.fromkeys(reasons)))
 
     def _checked(self, file: RawFile, copy: Path, origin: str) -> Path:
         """Return `copy` if its hash is the official or the pinned one, or if there is none."""
@@ -347,55 +337,3 @@ def _warn(record: Mapping[str, Any], reasons: list[str]) -> None:
         text = f"the data are not available; a SURROGATE will be generated, {says}"
     again = "; once the files are in the mirror's folder: replifed data --refresh"
     print(f"replifed: WARNING: {record['id']}: {text}{why}{again}", file=sys.stderr)
-
-
-def _download(url: str, target: Path) -> None:
-    """Download `url` to `target`, with a progress bar on a terminal.
-
-    A broken connection is tried again, but not a host that does not answer, rejects the request, or answers
-    with a web page.
-    """
-    if os.environ.get(OFFLINE_VARIABLE, "") not in ("", "0"):
-        raise _UnavailableError(f"{OFFLINE_VARIABLE} is set")
-    from pooch import HTTPDownloader
-    from requests.exceptions import RequestException
-
-    # A server that compresses the stored bytes again would break the hash.
-    options = {"headers": {"Accept-Encoding": "identity"}, "hooks": {"response": _check_answer}}
-    transfer = HTTPDownloader(sys.stderr.isatty(), chunk_size=1 << 18, timeout=_TIMEOUT, **options)
-    for pause in (*_PAUSES, None):
-        try:
-            transfer(url, str(target), None)
-            break
-        except RequestException as error:
-            reason, permanent = _reason(url, error)
-            if permanent or pause is None:
-                raise _UnavailableError(reason) from error
-            time.sleep(pause)
-    if looks_like_web_page(target):
-        raise _UnavailableError(f"{url}: the server answered with a web page, not with data")
-
-
-def _check_answer(response: Any, **_: Any) -> None:
-    """Reject answers that are no whole file, and keep the bytes as they are stored."""
-    status = response.status_code
-    if status < 300 and status != 200:
-        raise _UnavailableError(f"{response.url}: the server answered {status} {response.reason}")
-    if status == 200 and response.headers.get("Content-Type", "").startswith("text/html"):
-        raise _UnavailableError(f"{response.url}: the server answered with a web page, not with data")
-    # Some servers call a stored .gz an encoding, which requests would undo.
-    response.raw.headers.pop("Content-Encoding", None)
-
-
-def _reason(url: str, error: Any) -> tuple[str, bool]:
-    """Return why a transfer failed, and whether it would fail again."""
-    from requests.exceptions import ConnectTimeout, ProxyError, SSLError
-    from urllib3.exceptions import NewConnectionError
-
-    if error.response is not None:
-        status, reason = error.response.status_code, error.response.reason
-        return f"{url}: the server answered {status} {reason}", status < 500
-    cause = getattr(error.args[0] if error.args else None, "reason", error)
-    if isinstance(error, ConnectTimeout | ProxyError | SSLError) or isinstance(cause, NewConnectionError):
-        return f"no connection to {urlsplit(url).hostname} ({str(cause).rpartition(': ')[2]})", True
-    return f"{url}: the connection broke off ({error})", False
