@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
+
+from replifed.errors import ConfigError, shown
 
 PAPERS = Path(__file__).with_name("papers")
 # The comparison with custom methods, which is no paper, and the paper whose experiments and modules it has.
 COMPARE, COMPARED = "compare", "cross"
-# Folders of custom papers, as in PATH: each job is another process.
+# Folders of custom papers, as JSON: each job is another process.
 VARIABLE = "REPLIFED_PAPERS"
+# What a paper cannot be called: rules and targets, keys of settings, modules and folders beside the papers'.
+TAKEN = frozenset(
+    (
+        *(
+            "all",
+            "claims",
+            "compare",
+            "comparison_report",
+            "data",
+            "errata",
+            "fetch",
+            "figure",
+            "gallery",
+            "help",
+        ),
+        *("manifest", "measure_claim", "measure_claims", "own_dataset", "parse", "partition", "report"),
+        *("run_method", "seeds", "single_report", "table", "tune", "verify"),
+        *("comparison", "datasets", "methods", "paper_folders", "papers", "paths", "scale"),
+        *("inputs", "jobs", "benchmarks", "small", "tiny"),
+    )
+)
 # Imported by a name in a variable, so that `store.provenance` does not take it for a source: a job depends on
 # the values of its settings, not on the code that checks them.
 _CHECKS = "replifed.settings.checks"
@@ -23,8 +49,11 @@ _CHECKS = "replifed.settings.checks"
 
 def own_folders() -> list[Path]:
     """Return the folders outside the package whose folders are papers: registered, or of other packages."""
-    registered = [Path(folder) for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
-    return [*registered, *_installed_folders()]
+    return [*map(Path, _registered()), *_installed_folders()]
+
+
+def _registered() -> list[str]:
+    return json.loads(os.environ.get(VARIABLE, "[]"))
 
 
 @cache  # it reads the metadata of all installed packages
@@ -34,10 +63,32 @@ def _installed_folders() -> tuple[Path, ...]:
 
 
 def register_folders(folders: Iterable[str | os.PathLike[str]]) -> None:
-    """Look for papers in these folders, too, in this process and in those that it starts."""
-    known = os.environ.get(VARIABLE, "").split(os.pathsep)
-    paths = filter(None, [*known, *(str(Path(folder).resolve()) for folder in folders)])
-    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(paths))
+    """Look for papers in these folders, too, in this process and in those that it starts.
+
+    Raises
+    ------
+    ConfigError
+        A paper has a name that no paper can have, or that another one has.
+    """
+    paths = [*dict.fromkeys([*_registered(), *(str(Path(folder).resolve()) for folder in folders)])]
+    found: dict[str, Path] = {}
+    for folder in (file.parent for path in paths for file in sorted(Path(path).glob("*/__init__.py"))):
+        if fault := name_fault(folder.name):
+            raise ConfigError(f"paper_folders: {folder}: {fault}; rename the folder")
+        if (other := found.setdefault(folder.name, folder)) != folder:
+            raise ConfigError(f"paper_folders: {folder} and {other} have one name; rename one of them")
+    os.environ[VARIABLE] = json.dumps(paths)
+
+
+def name_fault(name: str) -> str:
+    """Return why no paper outside the package can be called `name`; nothing if one can."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,59}", name):
+        return f"{shown(name)} is no name of a paper: at most 60 small letters, digits, underscores"
+    if PAPERS.joinpath(name, "__init__.py").is_file():
+        return f"there is a paper {name} in the package already"
+    if name in TAKEN or name.startswith(("run_", "artefacts_")) or iskeyword(name):
+        return f"{name} is the name of a target, of a rule, of a setting or of a module"
+    return ""
 
 
 def own_papers() -> dict[str, Path]:

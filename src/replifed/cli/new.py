@@ -10,7 +10,8 @@ from typing import Any
 
 from replifed.cli.arguments import add_command
 from replifed.errors import ConfigError
-from replifed.parts import paper_names
+from replifed.parts import name_fault
+from replifed.store.atomic import make_folder
 
 # A checkout, or the folders in which an installation keeps the workflow.
 _WORKFLOWS = (
@@ -42,7 +43,7 @@ def _init(arguments: argparse.Namespace) -> None:
     for name in _COPIED:
         if arguments.folder.joinpath(name).exists():
             raise ConfigError(f"{arguments.folder / name} exists already; choose another folder")
-    arguments.folder.mkdir(parents=True, exist_ok=True)
+    make_folder(arguments.folder)
     for name in _COPIED:
         copy = shutil.copytree if source.joinpath(name).is_dir() else shutil.copy
         copy(source / name, arguments.folder / name)
@@ -51,13 +52,11 @@ def _init(arguments: argparse.Namespace) -> None:
 
 def _paper(arguments: argparse.Namespace) -> None:
     name, folder = arguments.name, arguments.to / arguments.name
-    if not name.isidentifier() or name != name.lower():
-        raise ConfigError(f"{name!r} is no name of a paper: small letters, digits and underscores")
-    if name in paper_names():
-        raise ConfigError(f"there is a paper {name} already; give yours another name")
+    if fault := name_fault(name):
+        raise ConfigError(f"{fault}; give yours another name")
     if folder.exists():
         raise ConfigError(f"{folder} exists already; remove it, or choose another name")
-    folder.mkdir(parents=True)
+    make_folder(folder)
     for template in sorted((_TEMPLATES / "paper").iterdir()):
         text = template.read_text(encoding="utf-8").replace("NAME", name)
         folder.joinpath(template.name.removesuffix(".txt")).write_text(text, encoding="utf-8")

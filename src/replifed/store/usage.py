@@ -44,7 +44,7 @@ def record() -> None:
     `cpu`: seconds; `memory`: largest resident size of it or a child in MiB; `parts`: seconds of each part.
     """
     if log := os.environ.get(LOG):
-        logs, benchmarks = os.environ[FOLDERS].split(os.pathsep)
+        logs, benchmarks = os.environ[FOLDERS].split(os.pathsep, 1)
         file = Path(benchmarks, Path(log).relative_to(logs).with_suffix(SUFFIX))
         write_json(
             file,

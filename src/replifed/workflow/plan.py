@@ -228,12 +228,15 @@ class Plan:
 
     def on_demand(self) -> dict[str, list[str]]:
         """Return the files of the artefacts that `all` leaves out, by the names of their targets."""
-        return {
+        files = {
             f"{paper}_{name}": self.files_of_artefact(paper, name)
             for paper in self.papers
             for name, entry in self.config[paper]["artefacts"].items()
             if "on_demand" in entry
         }
+        if taken := sorted(set(files).intersection(self.papers)):
+            raise ConfigError(f"the paper {taken[0]} is called like a target; give it another name")
+        return files
 
     def artefact_inputs(self, paper: str, artefact: str) -> dict[str, list[str]]:
         """Return the inputs of an artefact."""
