@@ -31,7 +31,7 @@ if (
     for name in [name for name in sys.modules if name.split(".")[0] == "replifed"]:
         del sys.modules[name]
 
-from replifed import parts, settings
+from replifed import memory, parts, settings
 from replifed.store import hashes, usage
 from replifed.algorithms.registry import METHODS, registered
 from replifed.data import fetch
@@ -232,11 +232,15 @@ def prepare_shell():
 
 
 def cap_memory():
-    """Limit the memory that jobs on this machine declare at a time to 80 %; `--resources mem_mb=N` wins."""
+    """Limit what jobs declare at a time to 80 % of the memory here, unless they run on a cluster.
+
+    `--resources mem_mb=N` wins. Snakemake itself does not say yet where they run: on a cluster without --cores.
+    """
+    chosen = getattr(words.of_process(), "executor", None)
+    here = workflow.resource_settings.cores is not None and chosen in (None, "local")
     given = {"mem", "mem_mb", "mem_mib"}.intersection(workflow.global_resources)
-    if workflow.local_exec and workflow.is_main_process and not given:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        workflow.register_resource("mem_mb", int(0.8 * total / 1e6))
+    if here and workflow.is_main_process and not given:
+        workflow.register_resource("mem_mb", int(0.8 * memory.granted() / 1e6))
 
 
 def cancel_timers():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 from contextlib import suppress
 from pathlib import Path
@@ -10,11 +9,10 @@ from typing import Any
 
 from replifed.algorithms.local_solvers import Exact
 from replifed.errors import ReplifedError
+from replifed.memory import granted
 from replifed.problems.base import Hessian
 
 _GIB = 1 << 30
-# Limits of control groups, versions 2 and 1, as a container sees them.
-_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def refuse_what_does_not_fit(algorithm: Any, problem: Any, runs: int, cohort: int | None = None) -> None:
@@ -42,13 +40,10 @@ def refuse_what_does_not_fit(algorithm: Any, problem: Any, runs: int, cohort: in
 
 def free() -> float:
     """Bytes that this process may still take, as far as the system tells."""
-    limits = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
+    limits = [granted()]
     with suppress(OSError):
         lines = Path("/proc/meminfo").read_text().splitlines()
         limits += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
-    for group in _GROUPS:
-        with suppress(OSError, ValueError):  # ValueError: "max", no limit
-            limits.append(float(Path(group).read_text()))
     address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
     if address_space != resource.RLIM_INFINITY:
         limits.append(float(address_space))
