@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import os
+import socket
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from snakemake.exceptions import LockException, format_exception_to_string
 
 from replifed import cli
 from replifed.cli import listing, make
 from replifed.errors import ConfigError, DataError
-from replifed.workflow import costs, screen
+from replifed.workflow import costs, running, screen
 
+HERE = socket.gethostname()
 HEAD = "s\th:m:s\tmax_rss\n"
 
 
@@ -79,6 +85,71 @@ def test_one_line_a_finished_job_says_what_is_left(monkeypatch):
     assert one.format(record(level=logging.ERROR, msg="a fault")) == "a fault"
     now[0] += 50
     assert one.format(record("JOB_FINISHED", job_id=1)) == "2 of 2 jobs done in 70 s" and one.over
+
+
+def on_files(exception, files):
+    """As Snakemake formats it."""
+    return f"{exception} in rule x in file y, line 1:\nOutput for rule x:\n    affected files:" + "".join(
+        f"\n        {file}" for file in files
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (
+            format_exception_to_string(LockException()),
+            "another call runs in this folder (process 7, since 2026-01-02 03:04): wait until",
+        ),
+        (
+            on_files("ProtectedOutputException", ["results/a.parquet"]),
+            "results/a.parquet, one of 1 such file: it cannot",
+        ),
+        (
+            on_files("ImproperOutputException", ["a", "b"]),
+            "a, one of 2 such files: a folder is where a file should be",
+        ),
+    ],
+)
+def test_several_lines_of_snakemake_are_one_with_a_cure(monkeypatch, error, says):
+    monkeypatch.setattr(screen.running, "_others", lambda: ([running.Call(HERE, 7, "2026-01-02 03:04")], []))
+    once = screen.FailuresOnce(logging.Formatter())
+    line = once.format(record(level=logging.ERROR, msg=error))
+    assert line.startswith(f"replifed: error: {says}")
+    assert len(line.splitlines()) == 1
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "_held", [])
+    (tmp_path / ".snakemake/locks").mkdir(parents=True)
+    running.FOLDER.mkdir()
+    return tmp_path
+
+
+def test_the_lock_of_a_killed_call_is_removed(folder, capsys):
+    (running.FOLDER / f"{HERE}.999999999").write_text("2026-01-02 03:04")
+    running.enter()
+    assert (
+        "was killed (process 999999999, since 2026-01-02 03:04); its lock is removed"
+        in capsys.readouterr().err
+    )
+    assert not Path(".snakemake/locks").exists()
+    assert [file.name for file in running.FOLDER.iterdir()] == [f"{HERE}.{os.getpid()}"]
+
+
+@pytest.mark.parametrize("host", [HERE, "elsewhere"])
+def test_the_lock_of_a_call_that_runs_or_may_stays(folder, host):
+    (running.FOLDER / f"{HERE}.999999999").touch()
+    with (running.FOLDER / f"{host}.999999998").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        held.write("2026-01-02 03:04")
+        held.flush()
+        running.enter()
+        assert Path(".snakemake/locks").is_dir()
+        place = "" if host == HERE else " on elsewhere"
+        assert f"(process 999999998{place}, since 2026-01-02 03:04)" in running.locked()
 
 
 def test_on_a_terminal_a_line_takes_the_place_of_the_last_one():

@@ -51,6 +51,10 @@ OPTIONS = {
     "all --config =1": "--config =1: '' is no key; write --config KEY=VALUE",
     "all --config a-b=1": "--config a-b=1: 'a-b' is no key",
     "all --config papers=[fedht": "--config papers, line ",
+    "all --cores 0": "--cores 0: no job can run; give at least 1",
+    "all -c0": "--cores 0: no job can run",
+    "all --cores -2": "--cores -2: no job can run",
+    "all -j 0": "--jobs 0: no job can run",
 }
 FIGURES = "(known: bias, fig1, fig2, fig3, "
 TARGETS = {

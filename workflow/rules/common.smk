@@ -48,19 +48,32 @@ from replifed.workflow import (
     inputs_flag,
     costs,
     one_of,
+    running,
     screen,
     words,
 )
 
+if os.pathsep in str(LIBRARY):
+    sys.exit(
+        f"replifed: error: {LIBRARY}: Python finds no package in a folder with {os.pathsep!r} in its path; rename it"
+    )
+
 # Relative to the working folder, like every other path of the workflow.
 SOURCE_ROOT = Path(os.path.relpath(LIBRARY))
+# In the shell of a job: says why it has no error of its own.
+KILLED = (
+    "'s=$?; case $s in"
+    ' 137) echo "replifed: error: the job was killed, as the system does when memory runs out;'
+    ' free some, or run fewer jobs at a time: --cores, --resources mem_mb=MB" >&2;;'
+    ' 13[4-9]) echo "replifed: error: the job was ended by SIG$(kill -l $s)" >&2;;'
+    " esac'"
+)
 INTERRUPTED_LINE = (
     "Interrupted; what was finished is kept. Give the same command again to go on."
 )
 RESUME_LINE = (
     "Something failed; what was finished is kept. Correct the cause shown above and give the same command "
-    "again. If Snakemake says that the folder is locked although none runs, "
-    "first `snakemake --unlock`."
+    "again."
 )
 
 
@@ -227,7 +240,8 @@ def prepare_shell():
     if not workflow.deployment_settings.deployment_method:
         # Snakemake may have been called by its path, with another Python first in PATH.
         words.append(f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH")
-    lines = f"set -euo pipefail; export {' '.join(words)}; "
+    # Bash names a killed job by its whole command; of what is trapped it only says how it ended.
+    lines = f"set -euo pipefail; export {' '.join(words)}; trap : KILL SEGV BUS ABRT; trap {KILLED} EXIT; "
     shell.prefix(lines.replace("{", "{{").replace("}", "}}"))
 
 
@@ -241,6 +255,14 @@ def cap_memory():
     given = {"mem", "mem_mb", "mem_mib"}.intersection(workflow.global_resources)
     if here and workflow.is_main_process and not given:
         workflow.register_resource("mem_mb", int(0.8 * memory.granted() / 1e6))
+
+
+def enter_folder():
+    """Record that this call runs here, unless it only looks."""
+    asked = words.of_process()
+    if workflow.is_main_process and not asked.dryrun and not asked.unlock:
+        with stopping():
+            running.enter()
 
 
 def cancel_timers():

@@ -37,7 +37,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 from replifed import __version__
@@ -60,11 +62,12 @@ _EPILOG = "\n".join(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, by default with the arguments of the process; return its status.
 
-    The status is 0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, else that of the
-    call of Snakemake.
+    The status is 0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, 143 after
+    SIGTERM, else that of the call of Snakemake.
     """
     arguments = _parser().parse_args(argv)
     try:
+        _notice_ends()
         hashes.check(files_of(arguments, arguments.reads))
         status = call(arguments.handler, arguments)
         hashes.record(files_of(arguments, arguments.writes))
@@ -73,9 +76,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         first, *more = str(error).splitlines() or [""]
         print("\n".join([f"replifed: error: {first}", *(f"  {line}" for line in more)]), file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("replifed: interrupted; give the same command again to go on", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as error:
+        number = error.args[0] if error.args else signal.SIGINT
+        how = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+        print(f"replifed: {how}; give the same command again to go on", file=sys.stderr)
+        return 128 + number
     except BrokenPipeError:
         # The reader of the output (`| head`) has closed it: Python would print an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -87,6 +92,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     finally:
         usage.record()
+
+
+def _notice_ends() -> None:
+    """Have SIGTERM and SIGHUP stop this process as Ctrl-C does: unfinished files are removed."""
+
+    def handle(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # once
+        raise KeyboardInterrupt(number)
+
+    if threading.current_thread() is threading.main_thread():  # no other thread may
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) == signal.SIG_DFL:
+                signal.signal(number, handle)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -173,8 +173,15 @@ def add_snakemake(parser: argparse.ArgumentParser) -> None:
     add_configfile(parser)
     text = "settings, as Snakemake takes them, e.g. 'datasets={mine: {path: data.csv}}'"
     parser.add_argument("--config", action="extend", nargs="+", default=[], metavar="KEY=VALUE", help=text)
-    parser.add_argument("-c", "--cores", type=int, default=1, metavar="N", help="jobs at a time; default 1")
+    text = "jobs at a time; default 1"
+    parser.add_argument("-c", "--cores", type=_at_least_one, default=1, metavar="N", help=text)
     parser.add_argument("-n", "--dry-run", action="store_true", help="only say what would be done")
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: give a whole number, at least 1")
+    return int(text)
 
 
 def json_object(text: str) -> dict[str, Any]:
@@ -226,7 +233,9 @@ def call_snakemake(
     With `one_line`, Snakemake's output is replaced by a line of progress, and that of a dry run by its jobs.
     """
     import os
+    import signal
     import subprocess
+    from functools import partial
 
     from replifed.settings.reading import read_file
 
@@ -242,7 +251,9 @@ def call_snakemake(
         words += ["--config", *config]
     if not (one_line and arguments.dry_run):
         shown = {ONE_LINE: "1"} if one_line else {}
-        return subprocess.run(words, check=False, env={**os.environ, **shown}).returncode
+        # It gets no Ctrl-C of its own, which would break off its start, or how it stops.
+        ignore = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
+        return _waited_for(subprocess.Popen(words, env={**os.environ, **shown}, preexec_fn=ignore))
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     jobs = re.findall(r"^Job \d+: (.*)$", done.stdout + done.stderr, re.MULTILINE)
     if done.returncode:
@@ -253,3 +264,18 @@ def call_snakemake(
     else:
         print("nothing to do: all is made")
     return done.returncode
+
+
+def _waited_for(process: Any) -> int:
+    """Return the status of a process; on Ctrl-C or SIGTERM ask it to end, and wait until it has."""
+    stopped = None
+    while True:
+        try:
+            status = process.wait()
+            break
+        except KeyboardInterrupt as error:
+            stopped = error
+            process.terminate()
+    if stopped is not None:
+        raise stopped
+    return status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import signal
 import threading
@@ -11,6 +12,10 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+import psutil
+
+from replifed.errors import counted
+from replifed.workflow import running
 from replifed.workflow.costs import duration
 
 # Snakemake's own lines on a failed job, which repeat the job's; Snakemake's log file has them all.
@@ -22,7 +27,12 @@ _REPEATED = (
     "Complete log(s):",
 )
 _ERROR = "replifed: error: "
-# Set when Ctrl-C is pressed.
+# Snakemake's exceptions on files that a job would write, which it lists at the end.
+_ON_FILES = {
+    "ProtectedOutputException": "it cannot be written; make it writable, or set other `paths`",
+    "ImproperOutputException": "a folder is where a file should be; remove it",
+}
+# Set by Ctrl-C, SIGTERM and SIGHUP.
 interrupted = threading.Event()
 
 
@@ -38,6 +48,12 @@ class FailuresOnce(logging.Formatter):
         if _event(record) == "JOB_ERROR":
             return "" if interrupted.is_set() else failure(record)
         text = self._inner.format(record)
+        if text.startswith("LockException"):
+            return f"{_ERROR}{running.locked()}"
+        for exception, why in _ON_FILES.items():
+            if text.startswith(exception):
+                files = text.partition("affected files:\n")[2].split("\n")
+                return f"{_ERROR}{files[0].strip()}, one of {counted(len(files), 'such file')}: {why}"
         return "" if text.startswith(_REPEATED) else text
 
 
@@ -90,16 +106,31 @@ class OneLine(FailuresOnce):
 
 
 def notice_interrupts() -> None:
-    """Set `interrupted` on Ctrl-C, before Snakemake handles it: jobs that it ends have not failed."""
-    default = signal.getsignal(signal.SIGINT)
+    """On Ctrl-C, SIGTERM and SIGHUP, set `interrupted`, end the jobs, which then have not failed, and stop.
+
+    Once only: Snakemake removes its lock when it stops, which another signal would break off.
+    """
 
     def handle(number: int, frame: Any) -> None:
-        interrupted.set()
-        if callable(default):
-            default(number, frame)
+        if not interrupted.is_set():
+            interrupted.set()
+            _end_jobs()
+            raise KeyboardInterrupt
 
     if threading.current_thread() is threading.main_thread():  # no other thread may
-        signal.signal(signal.SIGINT, handle)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:  # as of nohup
+                signal.signal(number, handle)
+
+
+def _end_jobs() -> None:
+    """Ask the processes that this one has started to end, but for the shells, which wait for these."""
+    below = psutil.Process().children(recursive=True)
+    parents = {one.ppid() for one in below}
+    for one in below:
+        if one.pid not in parents:
+            with contextlib.suppress(psutil.Error):
+                one.terminate()
 
 
 def _event(record: logging.LogRecord) -> str:

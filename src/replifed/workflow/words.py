@@ -6,6 +6,8 @@ before it reads the Snakefile; targets when all rules are known.
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import sys
 from argparse import Namespace
@@ -39,17 +41,21 @@ def of_process() -> Namespace:
     """Return the arguments of this process, if it is a call of Snakemake."""
     if Path(sys.argv[0]).name == "snakemake" or Path(sys.argv[0]).parts[-2:] == ("snakemake", "__main__.py"):
         return parsed(sys.argv[1:])
-    return Namespace(targets=[], target_jobs=None, configfile=None, config=None, dryrun=False)
+    return Namespace(targets=[], target_jobs=None, configfile=None, config=None, dryrun=False, unlock=False)
 
 
 def check_options(arguments: Namespace, words: Sequence[str]) -> None:
-    """Reject files of settings that cannot be read, and settings that are not KEY=VALUE.
+    """Reject a number of cores below 1, unreadable files of settings, and settings that are not KEY=VALUE.
 
     Raises
     ------
     ConfigError
         If an option has swallowed a target, with the call to type instead.
     """
+    for option in ("cores", "jobs"):
+        count = str(getattr(arguments, option, None))
+        if re.fullmatch(r"-?[0-9]+", count) and int(count) < 1:
+            raise ConfigError(f"--{option} {count}: no job can run; give at least 1")
     for index, file in enumerate(arguments.configfile or ()):
         if index and not file.exists() and file.suffix not in _SETTINGS_FILE:
             raise ConfigError(_swallowed("--configfile", str(file), words))
@@ -82,8 +88,41 @@ def refuse_options() -> None:
     """Stop the process with one line if its own call of Snakemake has an error."""
     try:
         check_options(of_process(), sys.argv[1:])
+        check_folder(Path(getattr(of_process(), "directory", None) or "."))
+        find_cache()
     except ReplifedError as error:
         sys.exit(f"replifed: error: {error}")
+
+
+def check_folder(folder: Path) -> None:
+    """Reject a working folder in which Snakemake cannot keep its records."""
+    kept = folder / ".snakemake"
+    for place in (folder, kept):
+        if (
+            place.is_dir()
+            and not os.access(place, os.W_OK | os.X_OK)
+            and not (place is folder and kept.is_dir())
+        ):
+            raise ConfigError(
+                f"{place.absolute()} is read-only, and Snakemake keeps its records there; make it writable, "
+                "or work in a copy or in the folder of `replifed init FOLDER`"
+            )
+
+
+def find_cache() -> None:
+    """Choose another folder for caches where that in the user's home cannot be written."""
+    from snakemake.common import get_appdirs
+
+    usual = Path(get_appdirs().user_cache_dir)
+    try:
+        usual.mkdir(parents=True, exist_ok=True)
+        usable = os.access(usual, os.W_OK | os.X_OK)
+    except OSError:
+        usable = False
+    if not usable:
+        other = Path(".snakemake/cache").absolute()
+        os.environ |= {"XDG_CACHE_HOME": str(other), "MPLCONFIGDIR": str(other / "matplotlib")}
+        print(f"replifed: {usual} cannot be written; caches are kept in {other}", file=sys.stderr)
 
 
 def check_targets(plan: Plan, targets: Iterable[str], rules: Iterable[Any]) -> None:
