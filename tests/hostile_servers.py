@@ -29,7 +29,7 @@ from replifed.errors import DataError
 ROWS = 300
 GOOD = b"".join(b"%d 1:0.5 2:%d 4:-1\n" % (row % 2, 2 + row) for row in range(ROWS))
 N = len(GOOD)
-MOST = 8 << 20
+MOST = 1 << 20
 OK = b"HTTP/1.1 200 OK\r\n"
 MANY = b"1 1:1 2:0.5\n" * 5000
 Send = Callable[[bytes], None]

@@ -13,9 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import hostile_servers
 import pytest
 
 from replifed import cli
+from replifed.data import download as downloading
 from replifed.data import fetch as fetching
 from replifed.data.catalogue import CATALOGUE, Counts, Dataset, Form, RawFile
 from replifed.data.fetch import fetch, replaceable
@@ -486,6 +488,21 @@ def test_broken_transfer_is_tried_again(tmp_path, server, monkeypatch):
     assert server.requests == ["/toy"] * 5
     assert (tmp_path / "toy" / "toy").read_bytes() == TEXT
     assert left(tmp_path) == KEPT
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("head a byte at a time", "endless", "endless body of a redirect", "silent in the body", "bomb"),
+        *("length in words", "length above the limit", "redirect to half a bracket", "status with an escape"),
+        *("cut, then resumed", "cut, then resumed with other content", "cut, then resumed elsewhere"),
+    ],
+)
+def test_a_hostile_server_ends_in_the_right_file_or_in_one_line(monkeypatch, kind):
+    monkeypatch.setattr(downloading, "_GRACE", 3)
+    monkeypatch.setattr(downloading, "_TIMEOUT", (1, 1))
+    monkeypatch.setattr(downloading, "_PAUSES", (0, 0))
+    assert hostile_servers.kinds()[kind]() is None
 
 
 def test_one_of_two_files_missing(tmp_path, server):
