@@ -62,8 +62,8 @@ def calls(monkeypatch):
             monkeypatch.setattr(f"{module}.{name}", recorder(name, real))
     monkeypatch.setattr(
         subprocess,
-        "run",
-        lambda words, check, env: made.append(("snakemake", words)) or types.SimpleNamespace(returncode=0),
+        "Popen",
+        lambda words, **_: made.append(("snakemake", words)) or types.SimpleNamespace(wait=lambda: 0),
     )
     monkeypatch.chdir(ROOT)
     return made
@@ -145,7 +145,7 @@ def test_a_fault_of_the_user_is_one_line_and_status_2(calls, capsys, words, mess
         (["list", "artefact"], "did you mean 'artefacts'?"),
         (["make"], "required: NAME; see `replifed make --help`"),
         (["make", "fedplt/fig3", "--smal"], "unrecognized arguments: --smal; see"),
-        (["run", "fedht", "mnist", "fedht", "--cores", "two"], "invalid int value: 'two'"),
+        (["run", "fedht", "mnist", "fedht", "--cores", "two"], "two: give a whole number, at least 1"),
     ],
 )
 def test_a_malformed_call_is_one_line_and_status_2(capsys, words, message):

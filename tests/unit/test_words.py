@@ -218,13 +218,15 @@ def test_a_failed_job_says_its_own_line_once(text, tmp_path, monkeypatch):
     assert formatter.format(failed_job(log, "replifed tune 2>&1 | tee e.log >&2")) == last
 
 
-def test_what_snakemake_says_beside_it_is_left_out():
+def test_what_snakemake_says_beside_it_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where no other call runs
     formatter = screen.FailuresOnce(logging.Formatter())
     said = {
         "RuleException:\nCalledProcessError in file x": "",
         "Exiting because a job execution failed. Look above": "",
         "WorkflowError:\nAt least one job did not complete successfully.": "",
-        "LockException:\nDirectory cannot be locked.": "LockException:\nDirectory cannot be locked.",
+        "LockException:\nDirectory cannot be locked.": "replifed: error: this folder is locked, but no "
+        "call is known to run here: `snakemake --unlock`, then the same command",
     }
     for text, shown in said.items():
         assert formatter.format(logging.makeLogRecord({"msg": text})) == shown
