@@ -7,6 +7,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
+from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -111,6 +112,7 @@ LINES = b"1 1:1\n" * 300_000
         ("x.tar.bz2", archived(2 << 20), writers, ABOVE),
         ("x.tar.bz2", archived(9)[:-20], writers, "is damaged|truncated"),
     ],
+    ids=count(),  # not their bytes, some of which hold the time
 )
 def test_a_small_file_that_asks_for_much(tmp_path, name, content, read, says):
     path = tmp_path / name
@@ -134,6 +136,7 @@ NESTED = b")q\x00" + b"q\x00h\x00\x86" * 60
         b"}" + NESTED + b"K\x01s.",
         b"}" + b")" + b"\x85" * 100_000 + b"K\x01s.",
     ],
+    ids=count(),
 )
 def test_a_checkpoint_that_nests_or_repeats(tmp_path, program):
     path = tmp_path / "x.pt"
@@ -157,6 +160,7 @@ ALIASES = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 1
         ("a: !!bool x", "line 1: 'x' is no bool"),
         ("x" * (2 << 20), "longer than 1 MiB"),
     ],
+    ids=count(),
 )
 def test_yaml_that_grows(text, says):
     with pytest.raises(ConfigError, match=says) as refusal:
