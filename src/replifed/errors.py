@@ -52,6 +52,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def one_line(error: BaseException) -> str:
+    """Return the message of an error without its line breaks."""
+    return " ".join(str(error).split())
+
+
 def counted(count: int, name: str) -> str:
     """Return a count with its noun, in the plural if needed.
 

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from replifed.claims import tables
-from replifed.errors import REMEDY, DataError
+from replifed.errors import REMEDY, DataError, one_line
 from replifed.store import documents
 
 _KEYS = {"place", "says", "why"}
@@ -47,7 +47,7 @@ def read(paper: str, path: str | os.PathLike[str]) -> list[Sentence]:
     try:
         entries = documents.load(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise DataError(f"{os.fspath(path)}: {' '.join(str(error).split())}") from error
+        raise DataError(f"{os.fspath(path)}: {one_line(error)}") from error
     if not isinstance(entries, list):
         raise DataError(f"{os.fspath(path)} is no list of sentences")
     return [_sentence(paper, path, number, entry) for number, entry in enumerate(entries, 1)]

@@ -12,7 +12,7 @@ from replifed.algorithms.guarded import located
 from replifed.algorithms.registry import class_of
 from replifed.contract import audits, checks, problems
 from replifed.contract.checks import Case
-from replifed.errors import ReplifedError
+from replifed.errors import ReplifedError, one_line
 from replifed.problems.audited import RawDataError
 
 
@@ -160,7 +160,7 @@ def _fault(check: Callable[[Case], None], case: Case) -> str:
 
 def describe(error: BaseException, cls: Any) -> str:
     """Return an exception in one line, with its line in the file of the class."""
-    text = " ".join(str(error).split())
+    text = one_line(error)
     in_words = isinstance(error, AssertionError | ReplifedError)
     if in_words and not isinstance(error, RawDataError):
         return text

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from replifed.data.streams import unpacked
 from replifed.data.table import Stack
 from replifed.data.words import MISSING, NUMBER, Words, renamed, words
-from replifed.errors import DataError, counted, unknown_name
+from replifed.errors import DataError, counted, one_line, unknown_name
 from replifed.progress import Lines
 from replifed.store import limits
 
@@ -141,7 +141,7 @@ def read_csv(path: str, label: str | None, client: str | None) -> Columns:
                 stack.add(X, X[:, 0])
             cut = stream.last not in b"\r\n"
     except pa.ArrowException as error:
-        raise DataError(fault() or f"{path}: {_one_line(error)}") from error
+        raise DataError(fault() or f"{path}: {one_line(error)}") from error
     if cut:
         raise DataError(
             f"{path}, line {sum(1 for _ in _lines(path))}: no line end after the last value, which may be "
@@ -169,10 +169,6 @@ def _check_texts(path: str, head: _Head, place: int, column: Words, fault: Calla
                 f"{path}, line {line_of(path, row)}, column {name}: a text in quotes goes over several rows; "
                 "correct the quotes, or write it in one line"
             )
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def _features(batch: pa.RecordBatch, roles: _Roles) -> NDArray:
@@ -324,7 +320,7 @@ def read_parquet(path: str, label: str | None, client: str | None) -> Columns:
     except DataError:
         raise
     except Exception as error:  # pyarrow may raise anything on a damaged file
-        raise DataError(f"{path} is no sound parquet file: {_one_line(error)}") from error
+        raise DataError(f"{path} is no sound parquet file: {one_line(error)}") from error
 
 
 def _read_parquet(path: str, label: str | None, client: str | None) -> Columns:
@@ -396,5 +392,5 @@ def _floats(path: str, name: str, column: pa.Array) -> NDArray:
         return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid as error:  # whole numbers beyond 2^53
         raise DataError(
-            f"{path}: the column {name} has values that are no exact floats ({_one_line(error)})"
+            f"{path}: the column {name} has values that are no exact floats ({one_line(error)})"
         ) from error

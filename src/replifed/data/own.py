@@ -17,7 +17,7 @@ from replifed.data.parse import meta_of
 from replifed.data.streams import unpacked
 from replifed.data.table import Stack, Table, save
 from replifed.data.words import NUMBER, Words, words
-from replifed.errors import DataError
+from replifed.errors import DataError, one_line
 from replifed.store import limits
 from replifed.store.npz import read_npz
 
@@ -285,7 +285,7 @@ def _array(path: str, what: str, values: Any, dtype: Any = None) -> NDArray:
     try:
         return np.asarray(values, dtype=dtype)
     except Exception as error:  # lists of different lengths, or objects with an opinion
-        raise DataError(f"{path}: the {what} are no array ({' '.join(str(error).split())})") from error
+        raise DataError(f"{path}: the {what} are no array ({one_line(error)})") from error
 
 
 def _check_numbers(path: str, begin: int, rows: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from replifed.errors import ConfigError, meant, shown, unknown_name
+from replifed.errors import ConfigError, meant, one_line, shown, unknown_name
 from replifed.parts import own_papers, register_folders
 from replifed.store import documents
 
@@ -108,4 +108,4 @@ def read_value(text: str, name: str, hint: str = "") -> Any:
         column = error.problem_mark.column + 1
         raise ConfigError(f"{place}, column {column}: not valid YAML: {error.problem}{hint}") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{name} is not valid YAML: {' '.join(str(error).split())}{hint}") from error
+        raise ConfigError(f"{name} is not valid YAML: {one_line(error)}{hint}") from error

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.errors import DataError
+from replifed.errors import DataError, one_line
 from replifed.store import FORMAT, check_format, limits
 from replifed.store.atomic import replacing
 
@@ -39,7 +39,7 @@ def read_npz(path: Path, names: Iterable[str]) -> dict[str, NDArray]:
     except (DataError, FileNotFoundError):
         raise
     except Exception as error:  # a damaged archive may raise anything
-        raise DataError(f"{path} is no sound npz file ({' '.join(str(error).split())})") from error
+        raise DataError(f"{path} is no sound npz file ({one_line(error)})") from error
 
 
 def _arrays(path: Path, names: Iterable[str] | None = None) -> dict[str, NDArray]:
