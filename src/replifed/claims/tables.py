@@ -12,15 +12,12 @@ from replifed.errors import REMEDY, DataError
 from replifed.store import limits
 from replifed.store.atomic import write_text
 
-# Bytes that a row takes in memory for each byte of the file, at most.
-_COST = 32
-
 
 def read(path: str | os.PathLike[str], columns: Sequence[str], refusal: str) -> list[dict[str, str]]:
     """Read the rows of a file; one with other columns is an error that says `refusal`."""
     line = 0
     try:
-        limits.check(path, _COST * Path(path).stat().st_size, "reading it takes")
+        limits.check_text(path)
         with Path(path).open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
             names, rows = tuple(reader.fieldnames or ()), []

@@ -11,9 +11,6 @@ from replifed.store import FORMAT, check_format, limits
 from replifed.store.atomic import write_json
 from replifed.store.provenance import canonical_json, config_hash
 
-# Bytes that JSON takes in memory for each byte of the file, at most.
-_COST = 32
-
 
 def write_tuned(path: Path, found: dict[str, Any], meta: dict[str, Any]) -> None:
     """Write the outcome `found` of a search, with `meta` and a hash that reveals later changes."""
@@ -29,7 +26,7 @@ def read_tuned(path: Path, method: str, settings: dict[str, Any] | None = None) 
     its name, a missing entry that is looked up later, at any depth.
     """
     try:
-        limits.check(path, _COST * path.stat().st_size, "reading it takes")
+        limits.check_text(path)
         text = path.read_text(encoding="utf-8")
         found = json.loads(text, object_hook=lambda entries: _Entries(entries, path))
     except OSError as error:
