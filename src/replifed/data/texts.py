@@ -223,10 +223,10 @@ def _whole_numbers(path: Path, text: bytes, columns: int) -> NDArray[np.int64]:
 
 @contextmanager
 def _ratings(path: Path) -> Iterator[BinaryIO]:
-    with unpacked(path) as stream:
-        if path.suffix != ".zip":
+    if path.suffix != ".zip":
+        with unpacked(path) as stream:
             yield stream
-            return
+        return
     try:
         with zipfile.ZipFile(path) as archive:
             members = [name for name in archive.namelist() if Path(name).name == _MEMBER]

@@ -212,11 +212,10 @@ _AT = {
     SHORT: "the step is the end of the range",
 }
 _FALLS = {
-    "own": "FedMM's falls most in the first ten rounds, with its large steps, the naive method's all along, "
-    "with small ones: it depends on the range of steps, which is lost",
     SHORT: "FedMM's falls most in the first ten rounds, with its large steps, the naive method's all along",
     "common": "at FedMM's step both take large steps at first, and FedMM's update falls further",
 }
+_FALLS["own"] = f"{_FALLS[SHORT]}, with small ones: it depends on the range of steps, which is lost"
 _NOISE = (
     "an update over γ holds the noise of minibatches, cohorts and rounding, which does not shrink with γ; "
     "without heterogeneity little else is left from the start"
