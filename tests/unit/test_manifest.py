@@ -1,9 +1,12 @@
 """The manifest says what the jobs made, and finds what was changed, lost or added since."""
 
 import hashlib
+import json
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from replifed import cli
@@ -29,6 +32,16 @@ def made(tmp_path, monkeypatch):
     assert cli.main(["manifest", "write", *words, "--out", "manifest.csv"]) == 0
     Path("data/raw/x/by_hand.bin").unlink()
     return tmp_path
+
+
+def test_beside_it_is_what_the_run_was_computed_with(made):
+    words = ["figures/a.csv", "--out", "results/manifest.csv", "--environment", "results/environment.json"]
+    assert cli.main(["manifest", "write", *words]) == 0
+    told = json.loads(Path("results/environment.json").read_text())
+    assert told["packages"]["numpy"] == np.__version__
+    assert told["date"] == datetime.now(UTC).strftime("%Y-%m-%d")
+    assert told["blas"]
+    assert verify(Path("results/manifest.csv")) == (3, []), "its record is there"
 
 
 def test_it_names_every_file_once_by_its_hash(made):

@@ -4,7 +4,8 @@ rule manifest:
         files=plan.manifest_files(),
         source=sources_of("replifed.store.manifest"),
     output:
-        plan.in_results("manifest.csv"),
+        manifest=plan.in_results("manifest.csv"),
+        environment=plan.in_results("environment.json"),
     log:
         plan.in_logs("manifest"),
     benchmark:
@@ -19,7 +20,8 @@ rule manifest:
         "list what was made, by hash"
     shell:
         "REPLIFED_LOG={log:q} python -m replifed"
-        " manifest write {input.files:q} --folders {params.folders:q} --out {output:q} > {log:q} 2>&1"
+        " manifest write {input.files:q} --folders {params.folders:q} --out {output.manifest:q}"
+        " --environment {output.environment:q} > {log:q} 2>&1"
 
 
 # The manifest is no input here: Snakemake would write it anew if a file had changed, and find nothing.

@@ -128,9 +128,12 @@ def _add_manifest(commands: Any) -> None:
     parts = manifest.add_subparsers(title="commands", metavar="COMMAND", required=True)
     text = "Step of the workflow: list files, and those in folders, by the hashes that their jobs recorded."
     example = "results/claims.csv --folders data/raw --out results/manifest.csv"
-    write = add_command(parts, "write", "replifed.store.manifest:write", text, example, writes=("out",))
+    writes = ("out", "environment")
+    write = add_command(parts, "write", "replifed.store.manifest:write", text, example, writes=writes)
     write.add_argument("files", nargs="+", metavar="FILE")
     add_out(write)
+    text = "the file to write with commit, versions, processor and threads"
+    add_file(write, "--environment", help=text)
     text = "Hash every file again; exits with status 1 if one has changed, is missing or was made by no job."
     example = "results/manifest.csv --folders results/fedht figures/fedht"
     verify = add_command(parts, "verify", _manifest_verify, text, example)

@@ -11,12 +11,15 @@ from pathlib import Path
 
 from replifed.errors import DataError
 from replifed.store import hashes
-from replifed.store.atomic import write_text
+from replifed.store.atomic import write_json, write_text
+from replifed.store.environment import environment as surroundings
 from replifed.store.hashes import Stored
 
 
-def write(files: Iterable[str], out: Path, folders: Iterable[str] = ()) -> None:
-    """Write the manifest of `files`, and of all files below `folders` that were recorded.
+def write(
+    files: Iterable[str], out: Path, folders: Iterable[str] = (), environment: Path | None = None
+) -> None:
+    """Write the manifest of `files` and of all recorded files below `folders`, and the `environment` as JSON.
 
     Files are relative to the working folder; a folder may be absent, since generated data have no raw files.
     `out` is a CSV with one line a file, sorted by name; the last line, which begins with #, has the number of
@@ -38,6 +41,8 @@ def write(files: Iterable[str], out: Path, folders: Iterable[str] = ()) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow((*Stored._fields, "file"))
     writer.writerows((*stored, name) for name, stored in listed.items() if stored)
+    if environment:
+        write_json(environment, surroundings())
     write_text(out, text.getvalue() + _seal(text.getvalue().encode()))
 
 
