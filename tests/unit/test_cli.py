@@ -193,7 +193,7 @@ def test_claims_and_report(calls, tmp_path):
     made = {"claims": Path("c.csv"), "figures_dir": Path("f"), "scale": "small", "out": Path("r.html")}
     assert calls == [
         ("collect_claims", (), {"files": [Path("a.csv")], **collected}),
-        ("show", (table,), {"paper": "fedht", "verdict": "deviates"}),
+        ("show", (table,), {"paper": "fedht", "verdict": "deviates", "main": False}),
         (
             "build",
             (),

@@ -9,7 +9,7 @@ import planted_paper
 from replifed import cli
 from replifed.claims import scores
 from replifed.claims.claim import NUMBERS
-from replifed.claims.reference import accept, compare, lost, verdicts
+from replifed.claims.reference import accept, compare, known, lost, verdicts
 from replifed.claims.units import UNITS, tolerance
 from replifed.claims.verdicts import COLUMNS
 from replifed.errors import DataError
@@ -21,6 +21,7 @@ LEFT_OUT = {
     *("scale", "seeds", "command", "note"),
 }
 REFERENCES = Path(__file__).parents[1] / "golden"
+ACCEPTED = Path(__file__).parents[2] / "reference"
 CLAIMS = {claim.id: claim for claim in every_claim()}
 # Where little but rounding may be left, so that a tenth of it is noise.
 NEARLY_ZERO = (
@@ -51,8 +52,7 @@ def write_all(path, rows):
 
 
 def reference(name):
-    with (REFERENCES / f"{name}.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+    return list(known(ACCEPTED if name == "paper" else REFERENCES / f"{name}.csv").values())
 
 
 def numbers(name):
@@ -146,7 +146,7 @@ def test_a_tenth_or_two_rounds_is_found(tmp_path, sign):
             | {"kind": CLAIMS[row["id"]].kind, "unit": unit, "measured": now}
         )
         planted.add(row["id"])
-    compared, faults = compare(write_all(tmp_path / "planted.csv", rows), REFERENCES / "paper.csv")
+    compared, faults = compare(write_all(tmp_path / "planted.csv", rows), ACCEPTED)
     assert compared == len(faults) == len(planted) > 400
     assert {fault.split(" ")[0] for fault in faults} == planted
 
@@ -207,10 +207,10 @@ def test_pages_have_what_a_run_has_found_from_its_reference(tmp_path):
     """All that the status of a statement, and the pictures of the pages, depend on."""
     rows, made = planted_paper.rows(), planted_paper.claims().all()
     accept(write_all(tmp_path / "claims.csv", rows), tmp_path / "golden.csv")
-    known = verdicts(made, tmp_path / "golden.csv")
-    assert scores.statements(known) == scores.statements(rows)
+    found = verdicts(made, tmp_path / "golden.csv")
+    assert scores.statements(found) == scores.statements(rows)
     wanted = [row | dict.fromkeys(LEFT_OUT, "") for row in rows]
-    assert [dict.fromkeys(COLUMNS, "") | row | dict.fromkeys(LEFT_OUT, "") for row in known] == wanted
+    assert [dict.fromkeys(COLUMNS, "") | row | dict.fromkeys(LEFT_OUT, "") for row in found] == wanted
 
 
 def test_references_of_claims_that_are_no_longer_made_go(tmp_path, golden):
@@ -231,7 +231,7 @@ def test_a_file_that_is_no_reference_is_named(tmp_path):
 
 
 def test_every_deviation_says_what_it_hangs_on():
-    rows = {row["id"]: row for row in verdicts(CLAIMS.values(), REFERENCES / "paper.csv")}
+    rows = {row["id"]: row for row in verdicts(CLAIMS.values(), ACCEPTED)}
     for one in scores.statements(rows.values()):
         failing = [name for name in one["claims"].split() if rows[name]["verdict"] == "fails"]
         assert one["status"] != "deviates" or any(CLAIMS[name].note for name in failing), one["statement_id"]

@@ -53,13 +53,13 @@ def test_a_finding_is_a_few_sentences(paper):
 def test_the_pages_are_those_that_the_command_writes(tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text((ROOT / "README.md").read_text())
-    jobs.document(tmp_path / "papers", ROOT / "tests/golden/paper.csv", readme)
+    jobs.document(tmp_path / "papers", ROOT / "reference", readme)
     made = {file.name: file.read_text() for file in [*(tmp_path / "papers").iterdir(), readme]}
     kept = {file.name: file.read_text() for file in [*(ROOT / "docs/papers").iterdir(), ROOT / "README.md"]}
-    assert made == kept, "run `replifed claims document --golden tests/golden/paper.csv --out docs/papers`"
+    assert made == kept, "run `replifed claims document --golden reference --out docs/papers`"
     readme.write_text("no marks")
     with pytest.raises(ReplifedError, match=r"README\.md: it needs the lines"):
-        jobs.document(tmp_path / "papers", ROOT / "tests/golden/paper.csv", readme)
+        jobs.document(tmp_path / "papers", ROOT / "reference", readme)
 
 
 def test_sentences_without_claims_stand_behind_those_of_their_place():

@@ -55,11 +55,13 @@ MARKS = {
 NAMES = tuple(dict.fromkeys((*VERDICTS, *scores.STATUSES)))
 
 
-def show(path: str | os.PathLike[str], paper: str | None = None, verdict: str | None = None) -> None:
+def show(
+    path: str | os.PathLike[str], paper: str | None = None, verdict: str | None = None, main: bool = False
+) -> None:
     """Print the main claims with their status, the claims of a file, main ones first, and the score.
 
     With `paper` only its own; with `verdict` the claims of that verdict, and those on statements of that
-    status. In colours on a terminal, unless NO_COLOR is set.
+    status; with `main` no others than the main claims. In colours on a terminal, unless NO_COLOR is set.
     """
     rows = read(path)
     check_names(paper, verdict, {row["paper"] for row in rows})
@@ -80,7 +82,7 @@ def show(path: str | os.PathLike[str], paper: str | None = None, verdict: str | 
                 print(f"    {line}")
     for row in sorted(rows, key=lambda row: not row["main"]):
         name = row["verdict"]
-        if verdict not in (None, name, statuses.get(row["statement_id"])):
+        if verdict not in (None, name, statuses.get(row["statement_id"])) or (main and not row["main"]):
             continue
         parts = [row["id"], number_text(row), f"[{row['data']}, {row['scale']}]"]
         print(paint(f"{MARKS[name]} {name:12}", _COLOURS[name]), "  ".join(filter(None, parts)))

@@ -1,7 +1,8 @@
 """Reference measurements of the claims, which a change of the code must not move unnoticed.
 
 A reference is a CSV with one line a claim, for one choice of data sets: what was measured, the verdict,
-and how far a later run may be off. Verdicts against the papers are another matter (`verdicts`).
+and how far a later run may be off; or the folder of the reference run (`runs.kept`), whose claims.csv has all
+that is known of each. Verdicts against the papers are another matter (`verdicts`).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def compare(claims: File, golden: File) -> tuple[int, list[str]]:
 
 def _pairs(claims: File, golden: File) -> list[tuple[str, Row | None, Row]]:
     """Claims with their references, by key; None in the place of a claim that its paper no longer makes."""
-    references, rows = _read(golden), read(claims)
+    references, rows = known(golden), read(claims)
     measured = {_key(row): row for row in rows if _key(row) in references}
     keys = [*measured, *_gone(rows, references)]
     return [(key, measured.get(key), references[key]) for key in keys]
@@ -69,10 +70,15 @@ def _moved(row: Row | None, reference: Row) -> str:
     return held if _holds_no_longer(row, reference) else ""
 
 
+# The run at the papers' scale; of other scales, numbers alone are kept.
+FOLDER = Path("reference")
+
+
 def reference_of(claims: File) -> Path | None:
     """Reference of the claims' scale in the working folder, if there is one."""
-    named = [Path("tests/golden", f"{scale}.csv") for scale in {row["scale"] for row in read(claims)}]
-    return next((path for path in named if path.is_file()), None)
+    scales = {row["scale"] for row in read(claims)}
+    named = [FOLDER if scale == "paper" else Path("tests/golden", f"{scale}.csv") for scale in scales]
+    return next((path for path in named if path.exists()), None)
 
 
 def lost(claims: File, golden: File) -> list[str]:
@@ -86,12 +92,12 @@ def lost(claims: File, golden: File) -> list[str]:
 
 def verdicts(claims: Iterable[Claim], golden: File) -> list[dict[str, str]]:
     """Lines of claims.csv, as far as they are known without measuring, with what a reference has measured."""
-    references = {row["id"]: row for row in _read(golden).values()}
+    references = {row["id"]: row for row in known(golden).values()}
     unknown = dict.fromkeys(_FOUND, "") | {"verdict": "unchecked"}
     rows = []
     for claim in claims:
-        known = {name: "" if value is None else str(value) for name, value in described(claim).items()}
-        rows.append(known | {name: references.get(claim.id, unknown)[name] for name in unknown})
+        stated = {name: "" if value is None else str(value) for name, value in described(claim).items()}
+        rows.append(stated | {name: references.get(claim.id, unknown)[name] for name in unknown})
     return rows
 
 
@@ -100,12 +106,19 @@ def _holds_no_longer(row: Row | None, reference: Row) -> bool:
 
 
 def accept(claims: File, golden: File) -> list[str]:
-    """Make what was measured the reference; references for other kinds of data, and of other papers, stay.
+    """Make what was measured the reference, a CSV; those for other kinds of data, and of other papers, stay.
 
     Those of claims that a paper no longer makes go. Returns one line for each reference that is new or has
     moved: old, new and difference.
     """
-    references = _read(golden) if Path(golden).exists() else {}
+    references, moved = changes(claims, golden)
+    tables.write(golden, COLUMNS, (references[key] for key in sorted(references)))
+    return moved
+
+
+def changes(claims: File, golden: File) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Lines of a reference once the claims are accepted, by key, and what `accept` says of them."""
+    references = known(golden) if Path(golden).exists() else {}
     rows, moved = read(claims), []
     for row in rows:
         key, now = _key(row), row["measured"]
@@ -119,8 +132,7 @@ def accept(claims: File, golden: File) -> list[str]:
     for key in sorted(_gone(rows, references)):
         moved.append(f"{key}: gone, no claim is called so")
         del references[key]
-    tables.write(golden, COLUMNS, (references[key] for key in sorted(references)))
-    return moved
+    return references, moved
 
 
 def _tolerance(row: Row) -> str:
@@ -135,5 +147,10 @@ def _key(row: Row) -> str:
     return f"{row['id']} ({row['data']})"
 
 
-def _read(path: File) -> dict[str, dict[str, str]]:
-    return {_key(row): row for row in tables.read(path, COLUMNS, "is no list of references")}
+def known(path: File) -> dict[str, dict[str, str]]:
+    """Read the lines of a reference, by "ID (DATA)"."""
+    if Path(path).is_dir():
+        rows = [{**row, "tolerance": _tolerance(row)} for row in read(Path(path, "claims.csv"))]
+    else:
+        rows = tables.read(path, COLUMNS, "is no list of references")
+    return {_key(row): row for row in rows}

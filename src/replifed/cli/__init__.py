@@ -12,6 +12,10 @@ commands for people:
   new paper   write a folder with a small paper of your own
   data        fetch, parse and look at data sets
   claims      show the verdicts on the papers' claims
+  show        say what a figure or a table came to, here or in the reference run
+  diff        compare two runs, or this one with the reference, with causes
+  archive     write a run as one zip, described as an RO-Crate
+  certificate compare one paper with the reference run, as CODECHECK asks
   columns     name columns whose meaning is not written down (the others: docs/columns.md)
   manifest verify   name files that have changed since they were made
   schema      write the schema from which editors complete and check the settings
@@ -43,7 +47,7 @@ import threading
 from collections.abc import Sequence
 
 from replifed import __version__
-from replifed.cli import check, claims, columns, data, listing, make, new, steps
+from replifed.cli import check, claims, columns, data, listing, make, new, runs, steps
 from replifed.cli.arguments import OneLineParser, call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes, usage
@@ -120,6 +124,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, make, check, new, steps, data, claims, columns):
+    for module in (listing, make, check, new, steps, data, claims, runs, columns):
         module.add(commands)
     return parser

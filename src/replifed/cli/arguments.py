@@ -226,9 +226,13 @@ def check_known(kind: str, name: str, known: Sequence[str] | dict[str, Any]) -> 
 
 
 def call_snakemake(
-    target: str, arguments: argparse.Namespace, config: Sequence[str] = (), *, one_line: bool = False
+    target: str | Sequence[str],
+    arguments: argparse.Namespace,
+    config: Sequence[str] = (),
+    *,
+    one_line: bool = False,
 ) -> int:
-    """Make a target, with settings KEY=VALUE; return the status.
+    """Make a target, or several, with settings KEY=VALUE; return the status.
 
     With `one_line`, Snakemake's output is replaced by a line of progress, and that of a dry run by its jobs.
     """
@@ -243,8 +247,9 @@ def call_snakemake(
         raise ConfigError("there is no Snakefile here; run from the folder that holds it")
     for file in arguments.configfile:
         read_file(Path(file))  # Snakemake's own error is a traceback
-    # The target is first: several options would swallow it.
-    words = [sys.executable, "-m", "snakemake", target, "--cores", str(arguments.cores)]
+    # Targets are first: several options would swallow them.
+    targets = [target] if isinstance(target, str) else target
+    words = [sys.executable, "-m", "snakemake", *targets, "--cores", str(arguments.cores)]
     words += ["--dry-run"] if arguments.dry_run else []
     words += ["--configfile", *arguments.configfile] if arguments.configfile else []
     if config := [*config, *arguments.config]:

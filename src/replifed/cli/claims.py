@@ -29,17 +29,25 @@ def add(commands: Any) -> None:
     claims.add_argument("--verdict", help=text)
     text = "what decided the verdict of this claim, or the status of this statement"
     claims.add_argument("--why", metavar="CLAIM|STATEMENT", help=text)
-    add_file(claims, "--golden", help="the reference; default: tests/golden/SCALE.csv, if it exists")
+    claims.add_argument("--main", action="store_true", help="only the main claims of each paper")
+    text = "those of the reference run, which lies beside the code: nothing has to be made"
+    claims.add_argument("--reference", action="store_true", help=text)
+    text = "the reference; default: reference, or tests/golden/SCALE.csv of other scales, if it exists"
+    add_file(claims, "--golden", help=text)
     add_configfile(claims)
     parts = claims.add_subparsers(title="references, and steps that the workflow calls", metavar="COMMAND")
 
     example = "--golden tests/golden/small.csv --file results/small/claims.csv"
     text = "Compare what was measured with reference numbers; exits with status 1 if something moved."
     check = add_command(parts, "check", _check, text, example, reads=("file",))
-    text = "Make the measured claims the reference, printing old, new and difference."
+    text = (
+        "Make the measured claims the reference, printing old, new and difference; with a folder as "
+        "--golden, by default of the papers' scale, the whole run whose claims.csv this is."
+    )
     accept = add_command(parts, "accept", _accept, text, example)
+    text = "the reference; default: reference, or tests/golden/SCALE.csv of other scales"
     for part in (check, accept):
-        add_file(part, "--golden", help="the reference; default: tests/golden/SCALE.csv")
+        add_file(part, "--golden", help=text)
         add_file(part, "--file", required=True, help="the measured claims")
 
     text = "Enter new and changed tolerances and measures in their logs, printing old and new."
@@ -54,7 +62,7 @@ def add(commands: Any) -> None:
         "replifed.papers.jobs:document",
         "Write a page a paper: every checkable sentence, its claims, or why it has none, and their verdicts; "
         "and their score, as a picture and in the README.",
-        "--golden tests/golden/paper.csv --out docs/papers",
+        "--golden reference --out docs/papers",
     )
     add_file(document, "--golden", required=True, help="the reference whose verdicts are shown")
     text = "folder of the pages"
@@ -117,6 +125,8 @@ def _show(arguments: argparse.Namespace) -> int:
     from replifed.claims import files, reference, why
 
     file = arguments.file
+    if arguments.reference:
+        return _show_reference(arguments)
     if file is None:
         config = load_config(arguments)
         files.check_names(arguments.paper, arguments.verdict, config["papers"])  # making the file takes hours
@@ -125,13 +135,29 @@ def _show(arguments: argparse.Namespace) -> int:
     if arguments.why is not None:
         print("\n".join(why.why(files.read(file), arguments.why)))
         return 0
-    files.show(file, paper=arguments.paper, verdict=arguments.verdict)
+    files.show(file, paper=arguments.paper, verdict=arguments.verdict, main=arguments.main)
     # A file of one claim, results/PAPER/claims/CLAIM.csv, lacks the others anyway.
     golden = arguments.golden or (None if file.parent.name == "claims" else reference.reference_of(file))
     lost = reference.lost(file, golden) if golden else []
     if lost:
         print("\n".join(["", "no longer holds:", *lost]))
     return 1 if lost else 0
+
+
+def _show_reference(arguments: argparse.Namespace) -> int:
+    from replifed.claims import files, why
+    from replifed.runs import kept, opened
+
+    if arguments.file:
+        raise ConfigError("--reference and --file are two sources of verdicts; give one")
+    run = opened.reference()
+    file = Path(run.place, "claims.csv")
+    if arguments.why is not None:
+        print("\n".join(why.why(files.read(file), arguments.why)))
+    else:
+        files.show(file, paper=arguments.paper, verdict=arguments.verdict, main=arguments.main)
+    print(f"reference run: {kept.in_words(run)}")
+    return 0
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -149,8 +175,27 @@ def _accept(arguments: argparse.Namespace) -> None:
     from replifed.claims import reference
 
     golden = _reference(arguments)
-    moved = reference.accept(arguments.file, golden)
+    if golden.suffix == ".csv":
+        moved = reference.accept(arguments.file, golden)
+    else:
+        moved = _accept_run(arguments, golden)
     print("\n".join([*moved, f"{len(moved)} references moved in {golden}"]))
+
+
+def _accept_run(arguments: argparse.Namespace, golden: Path) -> list[str]:
+    """Make the whole run of claims.csv the reference; the folders of the settings are relative to its own."""
+    from replifed.claims import reference
+    from replifed.runs import archived, kept, opened
+
+    config = load_config(arguments)
+    run = opened.open_run(arguments.file.parent)
+    if arguments.file.name != "claims.csv" or not set(config["papers"]) <= {
+        row["paper"] for row in run.rows("claims.csv")
+    }:
+        raise ConfigError(f"{arguments.file}: the reference is that of all papers, from `snakemake all`")
+    _, moved = reference.changes(arguments.file, golden)
+    kept.write(archived.whole(run, config), golden)
+    return moved
 
 
 def _check_file(file: Path) -> None:
@@ -171,7 +216,7 @@ def _reference(arguments: argparse.Namespace) -> Path:
     _check_file(arguments.file)
     if golden := arguments.golden or reference.reference_of(arguments.file):
         return golden
-    raise ConfigError(f"there is no tests/golden/SCALE.csv for {arguments.file}; name one with --golden")
+    raise ConfigError(f"there is no reference for the scale of {arguments.file}; name one with --golden")
 
 
 def _log(arguments: argparse.Namespace) -> None:

@@ -33,10 +33,10 @@ def add(commands: Any) -> None:
     """Add these commands to the parser."""
     example = "artefacts --paper fedht"
     listed = add_command(commands, "list", _list, "Print names of one kind.", example)
-    kinds = ["papers", "artefacts", "datasets", "methods", "jobs"]
+    kinds = ["papers", "artefacts", "claims", "datasets", "methods", "jobs"]
     what = f"one of {', '.join(kinds)}; default: artefacts"
     listed.add_argument("what", nargs="?", default="artefacts", choices=kinds, metavar="KIND", help=what)
-    listed.add_argument("--paper", help="only the artefacts of this paper")
+    listed.add_argument("--paper", help="only the artefacts, or claims, of this paper")
     listed.add_argument(
         "--record",
         type=Path,
@@ -63,6 +63,8 @@ def _list(arguments: argparse.Namespace) -> None:
         titles = {name: f"of an installed package, {source}" for name, source in offered().items()} | titles
         width = max(map(len, titles))
         print("\n".join(f"{name:{width}}  {title}" for name, title in titles.items()))
+    elif arguments.what == "claims":
+        _list_claims(arguments)
     elif arguments.what == "papers":
         print("\n".join(load_config(arguments)["papers"]))
     elif arguments.what == "jobs":
@@ -93,6 +95,25 @@ def _list_methods() -> None:
         needs = ", ".join(need.__name__ for need in cls.needs)
         print(f"{name:{width}}  {about} Needs: {needs}.")
     print("What a method needs is what a problem must offer to run it: see `replifed.problems.base`.")
+
+
+def _list_claims(arguments: argparse.Namespace) -> None:
+    """Print each statement with the claims on it, by paper."""
+    from replifed.papers.jobs import claims_of
+
+    papers = load_config(arguments)["papers"]
+    if arguments.paper is not None:
+        check_known("paper", arguments.paper, papers)
+        papers = [arguments.paper]
+    for paper in papers:
+        statements: dict[str, list[Any]] = {}
+        for claim in claims_of(paper):
+            statements.setdefault(claim.statement_id, []).append(claim)
+        for name, claims in statements.items():
+            text = claims[0].sentence or claims[0].statement
+            print(f"{name}{' (main)' * bool(claims[0].main)}: {text}")
+            print("".join(f"  {claim.id}\n" for claim in claims), end="")
+    print("\nMeasure one, or all on a statement, with: replifed make NAME --cores 2")
 
 
 def _list_artefacts(arguments: argparse.Namespace) -> None:

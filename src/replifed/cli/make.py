@@ -1,15 +1,16 @@
-"""`replifed make`: an artefact, a paper or everything, by its name."""
+"""`replifed make`: a claim, an artefact, a paper or everything, by its name."""
 
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from replifed.cli.arguments import SMALL, add_command, add_small, add_snakemake, call_snakemake, load_config
 from replifed.cli.listing import TARGETS
-from replifed.errors import ConfigError, meant
+from replifed.errors import ConfigError, DataError, meant
 
 
 def add(commands: Any) -> None:
@@ -20,10 +21,13 @@ def add(commands: Any) -> None:
         _make,
         "Make one figure or table, all of a paper, or all, with Snakemake: prints the number of jobs ahead "
         "and their recorded time, then the progress, and at the end the files, with the verdicts of its "
-        "claims if they have been measured.",
+        "claims as far as its own runs tell them. Of a claim or a statement: makes what it needs, and prints "
+        "its sentence, what was published and measured, and the verdict, beside the reference run's.",
         "fedplt/fig3 --small --cores 2",
     )
-    text = "a name that `replifed list` prints: an artefact, its file, a paper, or all"
+    text = (
+        "a name that `replifed list` prints: an artefact, its file, a paper, a claim or a statement, or all"
+    )
     make.add_argument("name", metavar="NAME", help=text)
     add_small(make)
     add_snakemake(make)
@@ -33,6 +37,12 @@ def _make(arguments: argparse.Namespace) -> int:
     if arguments.small:
         arguments.configfile = [SMALL, *arguments.configfile]
     config = load_config(arguments)
+    if (
+        "/" not in arguments.name
+        and arguments.name.partition(".")[0] in config["papers"]
+        and "." in arguments.name
+    ):
+        return _make_claims(arguments, config)
     name = named(arguments.name, config)
     paths = files(name, config)
     status = call_snakemake(paths[0] if paths else name, arguments, one_line=True)
@@ -88,10 +98,51 @@ def files(name: str, config: Mapping[str, Any]) -> list[str]:
     return [f"{folder}.{suffix}" for suffix in (*shown, numbers)]
 
 
+def _make_claims(arguments: argparse.Namespace, config: Mapping[str, Any]) -> int:
+    """Make what a claim, or those on a statement, need; print how they stand here and in the reference."""
+    from replifed.claims.files import read
+    from replifed.papers.jobs import claims_named
+
+    paper = arguments.name.partition(".")[0]
+    names = [claim.id.removeprefix(f"{paper}.") for claim in claims_named(paper, arguments.name)]
+    files = [f"{config['paths']['results']}/{paper}/claims/{name}.csv" for name in names]
+    status = call_snakemake(files, arguments, one_line=True)
+    if status == 0 and not arguments.dry_run:
+        accepted, told = _accepted()
+        for row in (row for file in files for row in read(file)):
+            print("\n".join(_in_full(row, accepted)))
+        print(told)
+    return status
+
+
+def _accepted() -> tuple[dict[str, Mapping[str, str]], str]:
+    """Lines of the reference run's claims by id, and a line that names the run, if there is one."""
+    from replifed.runs import kept, opened
+
+    try:
+        run = opened.reference()
+        return {row["id"]: row for row in run.rows("claims.csv")}, f"reference run: {kept.in_words(run)}"
+    except DataError as error:
+        return {}, str(error)
+
+
+def _in_full(row: Mapping[str, str], accepted: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    from replifed.claims.files import MARKS, number_text
+
+    yield row["id"]
+    quoted = f"{row['sentence']} ({row['place']})" if row["sentence"] else row["statement"]
+    yield from textwrap.wrap(quoted, 100, initial_indent="  ", subsequent_indent="  ")
+    for who, one in (("", row), ("reference run: ", accepted.get(row["id"]))):
+        if one is not None:
+            told = number_text(one) or one["note"]
+            words = ", ".join(filter(None, (one["data"], one["scale"], one["options"] if who == "" else "")))
+            yield f"  {who}{MARKS[one['verdict']]} {one['verdict']}: {told}  [{words}]"
+
+
 def _verdicts(name: str, config: Mapping[str, Any], options: str) -> Iterator[str]:
     """Yield a line a claim on an artefact, or the score of a paper, if its claims have been measured."""
     from replifed.claims import scores
-    from replifed.claims.files import read
+    from replifed.claims.files import number_text, read
 
     paper, _, artefact = name.partition("/")
     if paper not in config["papers"]:
@@ -100,11 +151,31 @@ def _verdicts(name: str, config: Mapping[str, Any], options: str) -> Iterator[st
     if not artefact:
         yield f"{config['paths']['figures']}/{paper}"
     measured = folder / paper / "claims.csv"
-    if not measured.is_file():
-        yield f"its claims are measured with all runs of {paper}, by: snakemake {measured} --cores 2{options}"
-        return
-    rows = read(measured)
     if artefact:
-        yield from (f"{row['verdict']:12}  {row['id']}" for row in rows if row["artefact"] == artefact)
-    else:
-        yield from scores.in_lines(scores.statements(rows))
+        rows = _of_artefact(paper, artefact, config)
+        yield from (f"{row['verdict']:12}  {row['id']}  {number_text(row)}".rstrip() for row in rows)
+    if artefact and (others := _claims_on(paper, artefact) - len(rows)):
+        yield f"{others} more need other runs of {paper}, by: snakemake {measured} --cores 2{options}"
+    if not artefact and measured.is_file():
+        yield from scores.in_lines(scores.statements(read(measured)))
+    elif not artefact:
+        yield f"its claims are measured by: snakemake {measured} --cores 2{options}"
+
+
+def _claims_on(paper: str, artefact: str) -> int:
+    from replifed.papers.jobs import claims_of
+
+    return sum(claim.artefact == artefact for claim in claims_of(paper))
+
+
+def _of_artefact(paper: str, artefact: str, config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Measure the claims that an artefact's own runs tell; none without runs."""
+    from replifed.papers.jobs import measured_on
+    from replifed.settings import settings_for
+    from replifed.settings.needs import artefact_keys, makeable
+    from replifed.workflow.plan import Plan
+
+    plan = Plan(config, lambda *_: [])
+    keys = artefact_keys(makeable(config[paper])[artefact])
+    inputs = {key: [Path(file) for file in plan.files_of(paper, key)] for key in keys}
+    return measured_on(paper, artefact, settings_for("claims", config[paper]), config["scale"], inputs)

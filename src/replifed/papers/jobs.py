@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -141,6 +142,35 @@ def artefact(
     publish(made, frame, outputs, data, scale)
 
 
+def shown(paper: str, name: str, content: bytes) -> str:
+    """Say what a figure or a table came to, from its CSV: tables as Markdown, curves in words."""
+    import io
+
+    import pandas as pd
+
+    from replifed.figures.grid import Grid
+    from replifed.report.curves import in_words
+
+    kind = "figures" if name in _part(paper, "figures").FIGURES else "tables"
+    made = getattr(_part(paper, kind), kind.upper())[name]
+    texts = dict.fromkeys(getattr(made, "texts", ()), str)
+    frame = pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=["nan"], dtype=texts)
+    if isinstance(made, Grid):
+        return "\n\n".join(filter(None, [made.title, in_words(made, frame)]))
+    if kind == "figures":
+        return "\n\n".join([made.title, made.caption, frame.head(20).to_string(index=False)])
+    readable = made.show(frame)
+    tables = readable if isinstance(readable, dict) else {"": readable}
+    return "\n\n".join(_markdown(made, tables))
+
+
+def about(paper: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The name, citation and DOI of a paper, and the titles of its figures and tables by name."""
+    made = [getattr(_part(paper, kind), kind.upper()) for kind in ("figures", "tables")]
+    named = _part(paper, "paper").PAPER
+    return dict(named), {name: one.title for several in made for name, one in several.items()}
+
+
 def artefacts(
     paper: str,
     settings: dict[str, Any],
@@ -188,15 +218,50 @@ def measure_claims(
     from replifed.papers.inputs import Inputs
 
     claims = _part(paper, "claims").CLAIMS if only is None else claim_and_family(paper, only)
-    folder = out.with_suffix("") if only is None else out.parent
 
     def command(claim: Any) -> str:
-        return hashes.snakemake(folder / f"{claim.id.removeprefix(f'{paper}.')}.csv")
+        words = ("replifed make", claim.id, "--cores 2", os.environ.get(hashes.CONFIGFILES_VARIABLE))
+        return " ".join(filter(None, words))
 
     frame = measure(claims, Inputs(inputs, settings, paper), scale, command)
     if only is not None:
         frame = frame[frame["id"] == f"{paper}.{only}"]
     write_text(out, frame.to_csv(index=False, float_format="%.12g"))
+
+
+def measured_on(
+    paper: str, artefact: str, settings: dict[str, Any], scale: str, inputs: dict[str, list[Path]]
+) -> list[dict[str, Any]]:
+    """Lines of claims.csv for the claims on an artefact that these inputs suffice for, families included."""
+    from replifed.claims.verdicts import measure
+    from replifed.papers.inputs import Inputs
+
+    wanted = [one for one in _part(paper, "claims").CLAIMS if one.artefact == artefact]
+    needed = {one.id: claim_and_family(paper, one.id.removeprefix(f"{paper}.")) for one in wanted}
+    told = [
+        name for name, family in needed.items() if all(key in inputs for one in family for key in one.needs)
+    ]
+    claims = {one.id: one for name in told for one in needed[name]}
+    frame = measure(list(claims.values()), Inputs(inputs, settings, paper), scale)
+    texts = frame[frame["id"].isin(told)].astype(object).where(lambda kept: kept.notna(), "")
+    return texts.astype(str).to_dict("records")
+
+
+def claims_named(paper: str, name: str) -> list[Any]:
+    """The claim of a paper with this id, or those on the statement with it.
+
+    Raises
+    ------
+    ConfigError
+        The paper makes neither.
+    """
+    claims = claims_of(paper)
+    found = [claim for claim in claims if claim.id == name]
+    found = found or [claim for claim in claims if claim.statement_id == name and not claim.informs]
+    if not found:
+        known = dict.fromkeys(word for claim in claims for word in (claim.id, claim.statement_id))
+        raise ConfigError(unknown_name("claim or statement", name, known))
+    return found
 
 
 def claim_and_family(paper: str, name: str) -> list[Any]:
@@ -330,10 +395,17 @@ def _print_table(made: Artefact, frame: Any, outputs: dict[str, Path], data: str
     readable: Any = made.show(frame)
     note = "; ".join(filter(None, (data, "" if scale == "paper" else f"scale: {scale}")))
     tables = readable if isinstance(readable, dict) else {"": readable}
-    markdown, latex = [f"# {made.title}", made.caption], []
+    markdown, latex = _markdown(made, tables), []
     for title, table in tables.items():
-        markdown += [f"**{title}**"] * bool(title) + [table.to_markdown(index=False, disable_numparse=True)]
         caption = "; ".join(filter(None, (made.title, title, note)))
         latex.append(table.style.hide(axis="index").to_latex(hrules=True, caption=caption))
     write_text(outputs["md"], "\n\n".join([*markdown, *([f"*{note}*"] if note else [])]) + "\n")
     write_text(outputs["tex"], "\n".join(latex))
+
+
+def _markdown(made: Any, tables: dict[str, Any]) -> list[str]:
+    """Paragraphs of a table, or of several by their titles."""
+    paragraphs = [f"# {made.title}", made.caption]
+    for title, table in tables.items():
+        paragraphs += [f"**{title}**"] * bool(title) + [table.to_markdown(index=False, disable_numparse=True)]
+    return paragraphs

@@ -16,7 +16,7 @@ from replifed.report.by_reading import picture
 _HEAD = """\
 # {name}
 
-{citation} Verdicts are those of the reference run at the paper's settings, `tests/golden/paper.csv`;
+{citation} Verdicts are those of the [reference run](../runs.md) at the paper's settings;
 `replifed claims document` writes this page.
 
 """

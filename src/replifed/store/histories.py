@@ -54,8 +54,8 @@ def write_history(path: Path, frame: pd.DataFrame, meta: dict[str, Any]) -> None
         pq.write_table(table, temporary, compression="zstd")
 
 
-def read_history(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Read a file of `write_history`.
+def read_history(path: Path, content: bytes | None = None) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Read a file of `write_history`, or its `content` from elsewhere.
 
     A file that is unreadable, truncated, altered, of another version, or not a history is a `DataError`.
     """
@@ -63,7 +63,7 @@ def read_history(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(path if content is None else pa.BufferReader(content))
         meta = json.loads(table.schema.metadata[_KEY])
         check_format(path, meta.get("format"))
         recorded = meta.pop("content_hash")

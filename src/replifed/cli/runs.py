@@ -1,0 +1,184 @@
+"""`replifed archive`, `diff`, `show` and `certificate`: runs as a whole."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from replifed.cli.arguments import add_command, add_configfile, add_file, add_small, load_config
+from replifed.errors import ConfigError, counted
+
+_SHOWN = 30  # lines of a comparison, unless all are asked for
+
+
+def add(commands: Any) -> None:
+    """Add these commands to the parser."""
+    archive = add_command(
+        commands,
+        "archive",
+        _archive,
+        "Write the run of this folder as one zip, whose bytes depend on the run alone: histories, tuned "
+        "settings, tables, verdicts, manifest, settings, environment and hashes of the data, described as an "
+        "RO-Crate.",
+        "run.zip --small --agent 'Ada Lovelace'",
+    )
+    archive.add_argument("out", type=Path, metavar="FILE.zip", help="the archive to write")
+    archive.add_argument("--agent", default="not stated", metavar="NAME", help="who made the run")
+    _add_run(archive)
+
+    diff = add_command(
+        commands,
+        "diff",
+        _diff,
+        "Compare two runs, the worst differences first, with their causes where they can be told. Exits with "
+        "status 1 if something moved, a verdict changed, or a part is missing.",
+        "results/small other.zip",
+    )
+    what = "a folder of results or of a run, an archive, a CSV of references, or `reference`"
+    diff.add_argument("a", nargs="?", metavar="A", help=f"{what}; default: the run of this folder")
+    diff.add_argument("b", nargs="?", metavar="B", help="likewise; default: the reference run")
+    diff.add_argument("--all", action="store_true", help=f"print all differences, not the worst {_SHOWN}")
+    add_file(diff, "--html", help="write a page with the curves of both over each other")
+    diff.add_argument("--markdown", action="store_true", help="print them as a table of Markdown")
+    _add_run(diff)
+
+    show = add_command(
+        commands,
+        "show",
+        _show,
+        "Say what a figure or table of a run came to, with the verdicts of its claims.",
+        "fedplt/fig3 --reference",
+    )
+    show.add_argument("name", metavar="PAPER/ARTEFACT", help="a name that `replifed list` prints")
+    show.add_argument("--reference", action="store_true", help="of the reference run, not of this folder's")
+    _add_run(show)
+
+    certificate = add_command(
+        commands,
+        "certificate",
+        _certificate,
+        "Compare one paper's figures and tables with the reference run, and write what CODECHECK asks for: "
+        "codecheck.yml and a page, both unsigned.",
+        "fedplt --name 'Ada Lovelace' --orcid 0000-0000-0000-0000 --out certificate",
+    )
+    certificate.add_argument("paper", metavar="PAPER")
+    certificate.add_argument("--name", required=True, help="who made the run")
+    certificate.add_argument("--orcid", required=True, help="whose ORCID this is")
+    certificate.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
+    text = "what to compare with, as `replifed diff` takes it; default: the reference run"
+    certificate.add_argument("--against", metavar="B", help=text)
+    _add_run(certificate)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    add_small(parser)
+    add_configfile(parser)
+
+
+def own_run(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    """Return the run of this folder at the scale that the options name, and its settings."""
+    from replifed.cli.arguments import SMALL
+    from replifed.runs.opened import Run, of_folders
+    from replifed.store.provenance import canonical_json
+
+    if arguments.small:
+        arguments.configfile = [SMALL, *arguments.configfile]
+    config = load_config(arguments)
+    run = of_folders(Path(config["paths"]["results"]), Path(config["paths"]["figures"]))
+    if not run.parts:
+        scale = "".join(f" --configfile {file}" for file in arguments.configfile)
+        raise ConfigError(f"{run.place} holds no run; `snakemake all --cores 2{scale}` makes it")
+    stated = partial(str.encode, canonical_json(config))
+    return Run(run.place, {**run.parts, "settings.json": stated}), config
+
+
+def _archive(arguments: argparse.Namespace) -> None:
+    from replifed.runs import archived
+
+    if arguments.out.suffix != ".zip":
+        raise ConfigError(f"{arguments.out}: give the archive a name that ends with .zip")
+    run, config = own_run(arguments)
+    workflow = Path(archived.WORKFLOW)
+    files = {archived.WORKFLOW: workflow.read_bytes()} if workflow.is_file() else {}
+    count = archived.write(archived.whole(run, config), arguments.out, arguments.agent, files)
+    print(f"{arguments.out}: {count} files, {arguments.out.stat().st_size / 1e6:.1f} MB")
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    from replifed.runs import compared, opened
+
+    def run_of(place: str | None) -> Any:
+        if place == str(opened.REFERENCE) or (place is None and arguments.a is not None):
+            return opened.reference()
+        return own_run(arguments)[0] if place is None else opened.open_run(Path(place))
+
+    a = run_of(arguments.a)
+    b = opened.reference() if arguments.b is None else run_of(arguments.b)
+    found = compared.compare(a, b, _progress)
+    if arguments.html:
+        from replifed.runs.page import write
+
+        write(arguments.html, a, b, found)
+    lines = compared.grouped(found)
+    shown = lines if arguments.all else lines[:_SHOWN]
+    print("\n".join([f"A: {a.place}", f"B: {b.place}", ""]))
+    print(compared.as_markdown(shown) if arguments.markdown else compared.as_text(shown))
+    if len(lines) > len(shown):
+        print(f"... and {len(lines) - len(shown)} more, which --all prints")
+    print(compared.summary(found))
+    if arguments.html:
+        print(arguments.html)
+    return 0 if all(one.outcome in compared.SOUND for one in found) else 1
+
+
+def _certificate(arguments: argparse.Namespace) -> None:
+    from replifed.cli.arguments import check_known
+    from replifed.papers.jobs import about
+    from replifed.runs import certified, compared, opened
+
+    if not re.fullmatch(r"(\d{4}-){3}\d{3}[\dX]", arguments.orcid):
+        raise ConfigError(
+            f"--orcid {arguments.orcid}: an ORCID is four groups of digits, 0000-0000-0000-0000"
+        )
+    run, config = own_run(arguments)
+    check_known("paper", arguments.paper, config["papers"])
+    other = opened.open_run(Path(arguments.against)) if arguments.against else opened.reference()
+    found = compared.compare(run, other, _progress)
+    paper, titles = about(arguments.paper)
+    codechecker = {"name": arguments.name, "ORCID": arguments.orcid}
+    files = certified.write(arguments.out, arguments.paper, paper, run, other, found, titles, codechecker)
+    print("\n".join(map(str, files)))
+
+
+def _progress(name: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{name[:100]}\r")
+
+
+def _show(arguments: argparse.Namespace) -> None:
+    from replifed.claims.files import MARKS, number_text
+    from replifed.papers.jobs import shown
+    from replifed.runs import kept, opened
+
+    paper, slash, name = arguments.name.partition("/")
+    run = opened.reference() if arguments.reference else own_run(arguments)[0]
+    part = f"tables/{paper}/{name}.csv"
+    if not slash or part not in run:
+        from replifed.errors import unknown_name
+
+        known = [one.removeprefix("tables/").removesuffix(".csv") for one in run.of_kind("tables")]
+        raise ConfigError(unknown_name("figure or table", arguments.name, known))
+    print(shown(paper, name, run.read(part)))
+    rows = [row for row in run.rows("claims.csv") if (row["paper"], row["artefact"]) == (paper, name)]
+    counts = Counter(row["verdict"] for row in rows)
+    for row in rows:
+        print(f"{MARKS[row['verdict']]} {row['verdict']:12}  {row['id']}  {number_text(row)}")
+    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    print(f"\n{counted(len(rows), 'claim')}{': ' * bool(rows)}{said}")
+    if arguments.reference:
+        print(f"reference run: {kept.in_words(run)}")

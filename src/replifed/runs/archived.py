@@ -1,0 +1,159 @@
+"""An archive of a run: one zip whose bytes depend on the run alone, described as an RO-Crate."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from replifed import __version__
+from replifed.errors import DataError
+from replifed.runs.opened import ABOUT, SCHEMA, Run
+from replifed.store.atomic import replacing
+from replifed.store.provenance import canonical_json
+
+METADATA, WORKFLOW = "ro-crate-metadata.json", "workflow/Snakefile"
+# Of every file in an archive: the time of writing is no part of a run.
+_TIME = (1980, 1, 1, 0, 0, 0)
+_CITED = "https://w3id.org/ro/wfrun/process/0.5"
+# Parts that the manifest, which lists the others, cannot list.
+_UNLISTED = ("manifest.csv", "environment.json", "settings.json")
+
+
+def whole(run: Run, settings: Mapping[str, Any]) -> Run:
+    """Return a run with its settings and what it is (`ABOUT`), after a check that it is all of one make.
+
+    Raises
+    ------
+    DataError
+        It has no manifest or no record of its environment, or a part is not as the manifest lists it.
+    """
+    for name in ("manifest.csv", "environment.json", "claims.csv"):
+        if name not in run:
+            raise DataError(f"{run.place}: it has no {name}, which `snakemake all` writes at its end")
+    listed = {row["file"]: row["sha256"] for row in run.rows("manifest.csv") if row["file"]}
+    parts = {}
+    for name, read in run.parts.items():
+        # Names in the manifest begin with the folders of results and of figures.
+        digests = {digest for file, digest in listed.items() if file.endswith(f"/{_tail(name)}")}
+        if name not in _UNLISTED and not digests:
+            continue  # made on demand, or left by another run
+        if digests and hashlib.sha256(run.read(name)).hexdigest() not in digests:
+            raise DataError(
+                f"{run.place}: {name} is not as the manifest lists it; `snakemake verify` names what changed"
+            )
+        parts[name] = read
+    entries = {
+        "schema": SCHEMA,
+        "replifed": __version__,
+        "scale": settings["scale"],
+        "papers": settings["papers"],
+    }
+    # Where files lay on this machine is no part of a run.
+    stated = {key: value for key, value in settings.items() if key != "paths"}
+    stated["data"] = {key: value for key, value in settings["data"].items() if key != "mirror"}
+    texts = {"settings.json": canonical_json(stated), ABOUT: canonical_json(entries)}
+    more = {name: partial(str.encode, f"{text}\n") for name, text in texts.items()}
+    return Run(run.place, {**parts, **more})
+
+
+def _tail(name: str) -> str:
+    """End of a part's name in the manifest, behind the folder of results or of figures."""
+    kind, _, rest = name.partition("/")
+    return rest.replace(".json", ".tuned.json") if kind == "tuned" else rest or name
+
+
+def write(run: Run, out: Path, agent: str, files: Mapping[str, bytes]) -> int:
+    """Write a whole run as a zip, with other `files` by name; return the number of its files.
+
+    `agent` is who made the run, as the crate's metadata name it.
+    """
+    contents = {**files, **{name: run.read(name) for name in sorted(run.parts)}}
+    contents[METADATA] = _described(run, contents, agent)
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(contents):
+            entry = zipfile.ZipInfo(name, _TIME)
+            entry.compress_type, entry.external_attr, entry.create_system = (
+                zipfile.ZIP_DEFLATED,
+                0o644 << 16,
+                3,
+            )
+            archive.writestr(entry, contents[name])
+    with replacing(out) as temporary:
+        Path(temporary).write_bytes(stream.getvalue())
+    return len(contents)
+
+
+def _described(run: Run, contents: Mapping[str, bytes], agent: str) -> bytes:
+    """Return the crate's metadata: what was run, by whom, with what, on which data, to which files."""
+    from rocrate.model.contextentity import ContextEntity
+    from rocrate.model.person import Person
+    from rocrate.rocrate import ROCrate
+
+    environment, entries = run.entries("environment.json"), run.entries(ABOUT)
+    crate = ROCrate()
+    date = environment["date"]
+    crate.root_dataset["datePublished"] = date
+    crate.root_dataset["conformsTo"] = {"@id": _CITED}
+    crate.name = f"A run of replifed at scale {entries['scale']}: {', '.join(entries['papers'])}"
+    crate.description = (
+        "Histories, tuned settings, tables, verdicts, manifest, settings and environment of a run."
+    )
+    crate.license = "https://spdx.org/licenses/MIT"
+    person = crate.add(Person(crate, "#agent", properties={"name": agent}))
+    versions = ", ".join(f"{name} {number}" for name, number in environment["packages"].items())
+    engine = ContextEntity(
+        crate,
+        "#replifed",
+        properties={
+            "@type": ["SoftwareApplication"],
+            "name": "replifed",
+            "softwareVersion": f"{environment['replifed']}, commit {environment['commit']}",
+            "softwareRequirements": f"Python {environment['python']}, {versions}",
+        },
+    )
+    crate.add(engine)
+    parts = []
+    for name in sorted(contents):
+        content = contents[name]
+        about: dict[str, Any] = {
+            "contentSize": str(len(content)),
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
+        if name == WORKFLOW:
+            about["@type"] = ["File", "SoftwareSourceCode", "ComputationalWorkflow"]
+            about["programmingLanguage"] = "Snakemake"
+        parts.append(
+            crate.add_file(dest_path=name, source=io.BytesIO(b""), properties={"name": name, **about})
+        )
+    data = [
+        crate.add(
+            ContextEntity(crate, f"#{name}", properties={"@type": "Dataset", "name": name, "sha256": digest})
+        )
+        for name, digest in sorted(_data(run).items())
+    ]
+    action = crate.add(
+        ContextEntity(
+            crate,
+            "#run",
+            properties={"@type": "CreateAction", "name": "snakemake all", "endTime": date},
+        )
+    )
+    action["instrument"], action["agent"] = engine, person
+    action["object"], action["result"] = data, [part for part in parts if part.id != WORKFLOW]
+    crate.root_dataset["mentions"] = action
+    crate.mainEntity = next((part for part in parts if part.id == WORKFLOW), engine)
+    metadata = crate.metadata.generate()
+    return (json.dumps(metadata, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def _data(run: Run) -> dict[str, str]:
+    """Hashes of the raw files of the data, by "id/file"."""
+    named = {row.get("file") or "": row["sha256"] for row in run.rows("manifest.csv")}
+    return {name.partition("/raw/")[2]: digest for name, digest in named.items() if "/raw/" in name}

@@ -1,0 +1,287 @@
+"""Differences between two runs: columns of histories and tables, tuned values, claims and statements."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from replifed.claims.units import UNITS, tolerance
+from replifed.errors import DataError
+from replifed.runs import causes, frames
+from replifed.runs.frames import IDENTICAL, MISSING, MOVED, WITHIN
+from replifed.runs.opened import Run
+
+DAMAGED, TURNED = "damaged", "verdict changed"
+# From the worst on.
+OUTCOMES = (DAMAGED, MISSING, TURNED, MOVED, WITHIN, IDENTICAL)
+SOUND = (WITHIN, IDENTICAL)
+_ORIGIN = "origin"  # in the place of a column: numbers are equal, and what made them is not
+_KINDS = {"histories": "history", "tuned": "tuned", "tables": "table"}
+
+
+class Difference(NamedTuple):
+    """Outcome of one part of two runs, or of one of its columns.
+
+    `share` is the largest difference as a multiple of what is allowed.
+    """
+
+    kind: str  # history, tuned, table, claim or statement
+    name: str
+    column: str
+    outcome: str
+    share: float = 0.0
+    text: str = ""
+    cause: str = ""
+    at: int = -1  # row of a history
+    by_twins: bool = False  # it is within tolerance since the run differs as much from its twins
+
+
+def compare(a: Run, b: Run, progress: Callable[[str], None] = lambda name: None) -> list[Difference]:
+    """Compare two runs; the worst differences come first.
+
+    Papers that one of them lacks are left out, and so is what a reference does not keep.
+
+    Raises
+    ------
+    DataError
+        They have no paper in common.
+    """
+    shared = papers(a) & papers(b)
+    if not shared:
+        raise DataError(f"{a.place} and {b.place} have no paper in common: there is nothing to compare")
+    elsewhere, data = causes.of_runs(a, b), causes.of_data(a, b)
+    found: list[Difference] = []
+    for folder, kind in _KINDS.items():
+        compared = {"histories": _history, "tuned": _tuned, "tables": _table}[folder]
+        for name in sorted({*a.of_kind(folder), *b.of_kind(folder)}):
+            paper = name.split("/")[1]
+            if paper not in shared or not all(run.keeps(folder, paper) for run in (a, b)):
+                continue
+            progress(name)
+            if gone := [run for run in (a, b) if name not in run]:
+                found.append(Difference(kind, name, "", MISSING, float("inf"), f"not in {gone[0].place}"))
+                continue
+            ours, theirs = a.read(name), b.read(name)
+            if ours == theirs:
+                found.append(Difference(kind, name, "", IDENTICAL))
+                continue
+            try:
+                found += compared(name, ours, theirs, elsewhere, data)
+            except DataError as error:
+                found.append(Difference(kind, name, "", DAMAGED, float("inf"), str(error)))
+    found = list(_with_causes(found, a, b))
+    moved = {one.name for one in found if one.outcome != IDENTICAL}
+    found += _rows("claim", a, b, shared, moved, elsewhere)
+    found += _rows("statement", a, b, shared, moved, elsewhere)
+    return sorted(
+        found, key=lambda one: (OUTCOMES.index(one.outcome), -one.share, one.kind, one.name, one.column)
+    )
+
+
+def papers(run: Run) -> set[str]:
+    """Return the papers of which a run has parts, or claims."""
+    claims = run.rows("claims.csv") if "claims.csv" in run else []
+    parts = {name.split("/")[1] for kind in _KINDS for name in run.of_kind(kind)}
+    return parts | {row["paper"] for row in claims}
+
+
+def _history(name: str, a: bytes, b: bytes, elsewhere: str, data: Mapping[str, str]) -> Iterator[Difference]:
+    from replifed.store.histories import read_history
+
+    (ours, from_a), (theirs, from_b) = (read_history(Path(name), content) for content in (a, b))
+    other = data.get(str(from_a["data"].get("id")), "")
+    cause = causes.of_histories(from_a, from_b, "; ".join(filter(None, (other, elsewhere))))
+    sensitive = "chaotic" in ours and bool(ours["chaotic"].astype(bool).any())
+    columns = list(frames.columns(ours, theirs))
+    for one in columns:
+        told = f"{one.text}; some of its runs are sensitive to rounding" if sensitive else one.text
+        found = Difference("history", name, one.name, one.outcome)
+        if one.outcome != IDENTICAL:
+            found = found._replace(share=one.share, text=told, cause=cause, at=one.at, by_twins=one.by_twins)
+        yield found
+    if all(one.outcome == IDENTICAL for one in columns):
+        # Numbers are the same, and what was recorded of their origin is not.
+        yield Difference("history", name, _ORIGIN, WITHIN, 0.0, "equal numbers of another origin", cause)
+
+
+def _tuned(name: str, a: bytes, b: bytes, elsewhere: str, data: Mapping[str, str]) -> Iterator[Difference]:
+    try:
+        ours, theirs = json.loads(a), json.loads(b)
+        from_a, from_b = (one.pop("meta") for one in (ours, theirs))
+    except (ValueError, RecursionError, KeyError, AttributeError) as error:
+        raise DataError(f"{name}: not the outcome of a search") from error
+    other = data.get(str(from_a.get("data", {}).get("id")), "")
+    cause = causes.of_histories(from_a, from_b, "; ".join(filter(None, (other, elsewhere))))
+    leaves = [dict(_leaves(one)) for one in (ours, theirs)]
+    changed = [key for key in {**leaves[0], **leaves[1]} if leaves[0].get(key) != leaves[1].get(key)]
+    if not changed:
+        yield Difference("tuned", name, _ORIGIN, WITHIN, 0.0, "equal values of another origin", cause)
+    for key in changed:
+        x, y = (one.get(key) for one in leaves)
+        share = float("inf")
+        if isinstance(x, float) and isinstance(y, float):
+            share = abs(x - y) / (frames.RELATIVE * max(abs(x), abs(y)))
+        outcome = MOVED if share > 1 else WITHIN
+        yield Difference("tuned", name, key, outcome, share, f"{x} against {y}", cause)
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict | list):
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(one, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, value
+
+
+def _table(name: str, a: bytes, b: bytes, elsewhere: str, data: Mapping[str, str]) -> Iterator[Difference]:
+    try:
+        ours, theirs = frames.read_csv(a), frames.read_csv(b)
+    except ValueError as error:  # pandas' own errors and those of decoding are of this class
+        raise DataError(f"{name}: not a table: {error}") from error
+    for one in frames.columns(ours, theirs):
+        yield Difference("table", name, one.name, one.outcome, one.share, one.text, elsewhere)
+
+
+def _with_causes(found: list[Difference], a: Run, b: Run) -> Iterator[Difference]:
+    """Say of tables which of their runs differ; what follows from runs within tolerance is so, too."""
+    worst: dict[str, tuple[int, float]] = {}  # place of the outcome, and how far it is off, negative
+    excused = set()
+    for one in found:
+        if one.kind in ("history", "tuned") and one.outcome != IDENTICAL and one.column != _ORIGIN:
+            badness = (OUTCOMES.index(one.outcome), -one.share)
+            worst[one.name] = min(worst.get(one.name, badness), badness)
+            excused |= {one.name} if one.by_twins else set()
+    settings = [run.entries("settings.json") for run in (a, b)]
+    for one in found:
+        if one.kind != "table" or one.outcome not in (MOVED, WITHIN):
+            yield one
+            continue
+        used = sorted({*_sources(one.name, settings, worst)} & set(worst), key=worst.__getitem__)
+        followed = excused & set(used) and all(OUTCOMES[worst[name][0]] in SOUND for name in used)
+        because = f"from {used[0]}{f' and {len(used) - 1} more' * (len(used) > 1)}" if used else ""
+        yield one._replace(
+            outcome=WITHIN if followed else one.outcome,  # a table follows its runs
+            cause="; ".join(filter(None, (because, one.cause))) or "no run of it is known to differ",
+        )
+
+
+def _sources(table: str, settings: list[dict[str, Any]], known: Iterable[str]) -> Iterator[str]:
+    """Yield the histories and searches of an artefact: those that the settings of either run name, or all."""
+    _, paper, file = table.split("/")
+    stated = [one[paper]["artefacts"].get(Path(file).stem, {}) for one in settings if paper in one]
+    if not stated:
+        yield from (name for name in known if name.split("/")[1] == paper)
+    for artefact in stated:
+        for key, form in (("runs", "histories/{}/{}/{}.parquet"), ("tuned", "tuned/{}/{}/{}.json")):
+            for experiment, methods in artefact.get(key, {}).items():
+                yield from (form.format(paper, experiment, method) for method in methods)
+
+
+def _rows(
+    kind: str, a: Run, b: Run, shared: set[str], moved: set[str], elsewhere: str
+) -> Iterator[Difference]:
+    """Compare claims, or the status of statements."""
+    file, key, verdict = {
+        "claim": ("claims.csv", ("id", "data"), "verdict"),
+        "statement": ("statements.csv", ("statement_id",), "status"),
+    }[kind]
+    if file not in a or file not in b:
+        return
+    ours, theirs = (
+        {" ".join(row[name] for name in key): row for row in run.rows(file) if row["paper"] in shared}
+        for run in (a, b)
+    )
+    alone = a.verdicts_alone or b.verdicts_alone  # references of several choices of data sets
+    for name in [name for name in ours if name in theirs] if alone else {**ours, **theirs}:
+        x, y = ours.get(name), theirs.get(name)
+        if x is None or y is None:
+            yield Difference(kind, name, "", MISSING, float("inf"), f"not in {(a if x is None else b).place}")
+            continue
+        cause = _of_claim(x, moved) or elsewhere
+        if kind == "claim" and x.get("twins"):
+            cause = "; ".join(filter(None, (cause, "its runs are sensitive to rounding, as their twins say")))
+        if x[verdict] != y[verdict]:
+            text = f"{x[verdict]} against {y[verdict]}"
+            if kind == "claim":
+                text += f", measured {x['measured'] or 'nothing'} against {y['measured'] or 'nothing'}"
+            yield Difference(kind, name, verdict, TURNED, float("inf"), text, cause)
+        elif kind == "claim":
+            yield _measured(name, x, y, cause)
+        else:
+            yield Difference(kind, name, verdict, IDENTICAL)
+
+
+def _measured(name: str, x: Mapping[str, str], y: Mapping[str, str], cause: str) -> Difference:
+    was, now = x["measured"], y["measured"]
+    if was == now:
+        return Difference("claim", name, "measured", IDENTICAL)
+    if not (was and now) or x["unit"] not in UNITS:
+        return Difference("claim", name, "measured", MOVED, float("inf"), f"{was} against {now}", cause)
+    share = abs(float(was) - float(now)) / tolerance(float(now), x["unit"])
+    outcome = MOVED if share > 1 else WITHIN
+    text = f"{float(was):.6g} against {float(now):.6g} {x['unit']}"
+    return Difference("claim", name, "measured", outcome, share, text, cause)
+
+
+def _of_claim(row: Mapping[str, str], moved: set[str]) -> str:
+    """Name the first of the differing histories that a claim is measured on."""
+    for key in row.get("needs", "").split():
+        kind, _, rest = key.partition(":")
+        paper = row["paper"]
+        name = f"histories/{paper}/{rest}.parquet" if kind == "run" else f"tuned/{paper}/{rest}.json"
+        if name in moved:
+            return f"from {name}"
+    return ""
+
+
+def grouped(found: list[Difference]) -> list[Difference]:
+    """Join the columns of a part with the same outcome into its worst one; what is identical is left out."""
+    worst: dict[tuple[str, str, str], Difference] = {}
+    others: dict[tuple[str, str, str], int] = {}
+    for one in found:
+        key = (one.kind, one.name, one.outcome)
+        if one.outcome == IDENTICAL:
+            continue
+        if key in worst:
+            others[key] = others.get(key, 0) + 1
+        worst.setdefault(key, one)
+    return [
+        one._replace(column=f"{one.column} and {others[key]} more" if key in others else one.column)
+        for key, one in worst.items()
+    ]
+
+
+def as_text(lines: list[Difference]) -> str:
+    """Three lines a difference: where, what, and why."""
+    texts = []
+    for one in lines:
+        texts.append(f"{one.outcome:16}  {one.kind} {one.name} {one.column}".rstrip())
+        texts += [f"{'':18}{text}" for text in (one.text, one.cause) if text]
+    return "\n".join([*texts, ""] if texts else [])
+
+
+def as_markdown(lines: list[Difference]) -> str:
+    """A table of Markdown."""
+    rows = [("outcome", "what", "name", "column", "A against B", "cause"), ("---",) * 6]
+    rows += [(one.outcome, one.kind, f"`{one.name}`", one.column, one.text, one.cause) for one in lines]
+    table = "\n".join("| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in rows)
+    return f"{table}\n" if lines else ""
+
+
+def summary(found: list[Difference]) -> str:
+    """A line a kind: how many columns, values, claims and statements have which outcome."""
+    names = {"history": "columns of histories", "tuned": "tuned values", "table": "columns of tables"}
+    lines = []
+    for kind in ("history", "tuned", "table", "claim", "statement"):
+        counts = Counter(one.outcome for one in found if one.kind == kind)
+        if counts:
+            said = ", ".join(
+                f"{counts[outcome]} {outcome}" for outcome in reversed(OUTCOMES) if counts[outcome]
+            )
+            lines.append(f"{names.get(kind, f'{kind}s')}: {said}")
+    bad = sum(one.outcome not in SOUND for one in found)
+    lines.append("nothing moved" if not bad else f"{bad} of {len(found)} differ")
+    return "\n".join(lines)

@@ -1,0 +1,131 @@
+"""Two tables of numbers, column by column: identical, within what rounding may do, or moved."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Relative difference that rounding may make; and below which share of a column's largest value, and below
+# which number, all is rounding.
+RELATIVE, FLOOR, LEAST = 1e-9, 1e-12, 1e-14
+# What the columns of twins end with (`engine.twins`): a run and its twin differ by rounding alone.
+_TWINS = (".of_start", ".of_step")
+IDENTICAL, WITHIN, MOVED, MISSING = "identical", "within tolerance", "moved", "missing"
+
+
+class Column(NamedTuple):
+    """Outcome of a column.
+
+    `share` is the largest difference as a multiple of what is allowed, `at` its row; `by_twins` says that it
+    is allowed only since the run differs as much from its perturbed twins.
+    """
+
+    name: str
+    outcome: str
+    share: float = 0.0
+    text: str = ""
+    at: int = -1
+    by_twins: bool = False
+
+
+def read_csv(content: bytes) -> pd.DataFrame:
+    """Read a table of an artefact; a column with other text than numbers is text."""
+    import pandas as pd
+
+    return pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=["nan"])
+
+
+def columns(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[Column]:
+    """Compare two tables with the same order of rows."""
+    for name in [*a.columns, *(name for name in b.columns if name not in a.columns)]:
+        if name not in a.columns or name not in b.columns:
+            yield Column(name, MISSING, np.inf, f"only in {'A' if name in a.columns else 'B'}")
+        elif len(a) != len(b):
+            yield Column(name, MOVED, np.inf, f"{len(a)} rows against {len(b)}")
+        else:
+            yield _column(name, a, b)
+
+
+def _column(name: str, a: pd.DataFrame, b: pd.DataFrame) -> Column:
+    if a[name].equals(b[name]):
+        return Column(name, IDENTICAL)
+    x, y = _numbers(a[name]), _numbers(b[name])
+    if x is None or y is None:
+        return _texts(name, _words(a[name]), _words(b[name]))
+    with np.errstate(invalid="ignore"):
+        same = (x == y) | (np.isnan(x) & np.isnan(y))
+        apart = np.where(same, 0.0, np.abs(x - y))
+        apart[np.isnan(apart)] = np.inf  # a number against none
+        sizes = np.maximum(np.abs(x), np.abs(y))
+        finite = sizes[np.isfinite(sizes)]
+        rounding = RELATIVE * sizes + FLOOR * (finite.max() if len(finite) else 0.0) + LEAST
+        # The smaller of both: a number that was changed lies far from its own twins, too.
+        allowed = np.fmax(rounding, np.fmin(_between_twins(name, a), _between_twins(name, b)))
+        shares = np.where(apart == 0, 0.0, apart / np.where(np.isfinite(allowed), allowed, 0.0))
+    shares[np.isnan(shares)] = np.inf
+    if not shares.any():
+        return Column(name, IDENTICAL)
+    at = int(shares.argmax())
+    relative = f" (relative {apart[at] / sizes[at]:.1e})" if np.isfinite(apart[at]) and sizes[at] else ""
+    text = f"{x[at]:.10g} against {y[at]:.10g}{relative}{_where(a, at)}"
+    if shares[at] > 1:
+        return Column(name, MOVED, float(shares[at]), text, at)
+    return Column(name, WITHIN, float(shares[at]), text, at, bool((apart > rounding).any()))
+
+
+def _numbers(values: pd.Series) -> NDArray | None:
+    """Values as floats; None for a column of text."""
+    if values.dtype.kind in "fiub":
+        return values.to_numpy(dtype=float)
+    import pandas as pd
+
+    # A column of a CSV may have empty fields between its numbers.
+    found = pd.to_numeric(values.replace("", np.nan), errors="coerce")
+    return (
+        None if (found.isna() & (values.astype(str) != "") & values.notna()).any() else found.to_numpy(float)
+    )
+
+
+def _words(values: pd.Series) -> NDArray:
+    """Values as text, numbers among them all in one notation."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(values, errors="coerce")
+    return np.array(
+        [str(word) if np.isnan(x) else f"{x:.12g}" for word, x in zip(values, numbers, strict=True)]
+    )
+
+
+def _texts(name: str, x: NDArray, y: NDArray) -> Column:
+    differ = np.flatnonzero(x != y)
+    if not len(differ):
+        return Column(name, IDENTICAL)
+    text = f"{len(differ)} of {len(x)} entries, the first {x[differ[0]][:40]!r} against {y[differ[0]][:40]!r}"
+    return Column(name, MOVED, np.inf, text)
+
+
+def _between_twins(name: str, frame: pd.DataFrame) -> NDArray:
+    """Distance of each number from its run's twins, the largest up to its round; 0 where no twin was kept."""
+    base = next((name.removesuffix(end) for end in _TWINS if name.endswith(end)), name)
+    twins = [f"{base}{end}" for end in _TWINS if f"{base}{end}" in frame]
+    gap = np.zeros(len(frame))
+    if not twins or "round" not in frame:
+        return gap
+    for twin in twins:
+        gap = np.fmax(gap, (frame[base] - frame[twin]).abs().to_numpy(float))
+    labels = list(frame.columns[: list(frame.columns).index("round")])
+    runs = [frame[label].astype(str) for label in labels] or [np.zeros(len(frame))]
+    return frame.assign(gap=gap)["gap"].groupby(runs, sort=False).cummax().to_numpy()
+
+
+def _where(frame: pd.DataFrame, at: int) -> str:
+    """Round and replicate of a row, if it has them."""
+    told = [f"{label} {frame[label].iloc[at]}" for label in ("replicate", "round") if label in frame]
+    return f" at {', '.join(told)}" if told else f" in row {at + 1}"

@@ -1,0 +1,73 @@
+"""The reference run, which lies beside the code: what an accepted run came to, whole of it under 15 MB."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import shutil
+import tempfile
+from pathlib import Path
+
+from replifed.errors import DataError
+from replifed.parts import COMPARED
+from replifed.runs.opened import ABOUT, CLOSING, Run
+from replifed.store.atomic import explained
+from replifed.store.provenance import canonical_json
+
+LARGEST = 2 << 20  # bytes of a file
+_ENTRIES = (*CLOSING, "settings.json", ABOUT)
+
+
+def write(run: Run, folder: Path) -> int:
+    """Write a whole run as the reference, in the place of an earlier one; return the number of its files.
+
+    Of the histories those of the comparison are kept, which others are compared with.
+    """
+    kept = [name for name in run.parts if _is_kept(name)]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with explained(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=".reference-") as made:
+        for name in kept:
+            content = run.read(name)
+            if name == ABOUT:
+                entries = {**run.entries(ABOUT), "histories": [COMPARED]}
+                content = f"{canonical_json(entries)}\n".encode()
+            file = Path(made, "new", name)
+            if name.startswith("tables/"):
+                file, content = file.with_name(f"{file.name}.xz"), lzma.compress(content, preset=9)
+            if len(content) > LARGEST:
+                raise DataError(
+                    f"{name} takes {len(content)} bytes, above the {LARGEST} of a file of the reference"
+                )
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        readme = folder / "README.md"
+        if readme.is_file():
+            shutil.copy(readme, Path(made, "new"))
+        if folder.exists():
+            folder.rename(Path(made, "old"))
+        Path(made, "new").rename(folder)
+    return len(kept)
+
+
+def _is_kept(name: str) -> bool:
+    return name in _ENTRIES or name.startswith(("tables/", "tuned/", f"histories/{COMPARED}/"))
+
+
+def faults(run: Run) -> list[str]:
+    """Name the parts of the reference that are not as its manifest lists them, and those that it lacks."""
+    listed = {row["sha256"] for row in run.rows("manifest.csv")}
+    unlisted = ("manifest.csv", "environment.json", "settings.json", ABOUT, "README.md")
+    found = [
+        f"{name}: not as the manifest lists it"
+        for name in run.parts
+        if name not in unlisted and hashlib.sha256(run.read(name)).hexdigest() not in listed
+    ]
+    return [*found, *(f"{name}: missing" for name in _ENTRIES if name not in run)]
+
+
+def in_words(run: Run) -> str:
+    """Name the commit, the date and the machine of a run."""
+    one = run.entries("environment.json")
+    if not one:
+        return "a run without a record of its environment"
+    return f"commit {one['commit']}, {one['date']}, Python {one['python']}, {one['processor']}"

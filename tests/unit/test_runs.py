@@ -1,0 +1,423 @@
+"""Runs as a whole: the reference beside the code, archives, and what differs between two runs."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from rocrate.rocrate import ROCrate
+
+from replifed import cli
+from replifed.claims import scores
+from replifed.claims.verdicts import COLUMNS
+from replifed.errors import DataError
+from replifed.papers.jobs import every_claim
+from replifed.runs import archived, certified, compared, frames, kept, opened, page
+from replifed.store import limits
+from replifed.store.environment import environment
+from replifed.store.histories import provenance, write_history
+from replifed.store.tuned import write_tuned
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = {
+    **{
+        "scale": "tiny",
+        "papers": ["fedht"],
+        "paths": {"results": "results"},
+        "data": {"mirror": "/m", "policy": "auto"},
+    },
+    "fedht": {"artefacts": {"fig1": {"runs": {"mnist": ["fedht"]}}}},
+}
+META = {
+    **provenance([], {"ridge": 0.1, "rounds": 3}, {"id": "mnist", "kind": "original", "stamp": ""}),
+    "source": {"replifed.algorithms.fedht": "a" * 64},
+}
+
+
+def history(folder, change=1.0, twin=0.0, **meta):
+    at = np.arange(4)
+    frame = pd.DataFrame({"method": "fedht", "replicate": 1, "round": at, "objective": 0.5**at})
+    if twin:
+        frame["objective.of_start"] = frame["objective"] * (1 + twin)
+        frame["objective.of_step"] = frame["objective"]
+    frame.loc[2, "objective"] *= change
+    write_history(folder / "results/fedht/mnist/fedht.parquet", frame, {**META, **meta})
+
+
+def tuned(folder, step=0.1):
+    found = {"method": "fedht", "search": {"step": step, "steps": [0.1, 1.0]}}
+    write_tuned(folder / "results/fedht/mnist/fedht.tuned.json", found, META)
+
+
+def table(folder, value="0.25"):
+    file = folder / "figures/fedht/fig1.csv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"round,mean,data\n0,1,\n1,0.5,\n2,{value},\n")
+
+
+def claim(folder, measured="5.0", verdict="holds", **changes):
+    row = dict.fromkeys(COLUMNS, "")
+    row |= {"id": "fedht.fig1.rate", "kind": "near", "unit": "rounds", "data": "original", "paper": "fedht"}
+    row |= {"source": "chosen", "statement_id": "fedht.rate", "part": "fedht.fig1.rate", "account": "P E"}
+    row |= {"needs": "run:mnist/fedht", "measured": measured, "verdict": verdict, **changes}
+    for name, columns, one in (
+        ("claims", COLUMNS, row),
+        ("statements", scores.COLUMNS, scores.statements([row])[0]),
+        ("not_claimed", ("paper",), None),
+    ):
+        with (folder / f"results/{name}.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows([] if one is None else [one])
+
+
+def manifest(folder):
+    names = [
+        file
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.name not in ("manifest.csv", "environment.json")
+    ]
+    rows = [
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()},1,{file.relative_to(folder).as_posix()}"
+        for file in names
+    ]
+    rows.append(f"{'b' * 64},1,data/raw/mnist/train.gz")
+    (folder / "results/manifest.csv").write_text("\n".join(["sha256,bytes,file", *rows, "# sealed"]) + "\n")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "results").mkdir()
+    history(folder)
+    tuned(folder)
+    table(folder)
+    claim(folder)
+    (folder / "results/environment.json").write_text(json.dumps(environment()))
+    manifest(folder)
+    return folder
+
+
+@pytest.fixture
+def other(whole, tmp_path):
+    return Path(shutil.copytree(whole, tmp_path / "other"))
+
+
+def differences(a, b):
+    found = compared.compare(opened.open_run(a), opened.open_run(b))
+    return [one for one in found if one.outcome != compared.IDENTICAL]
+
+
+def test_a_run_is_as_itself(whole, other):
+    assert differences(whole, other) == []
+    assert cli.main(["diff", str(whole), str(other)]) == 0
+
+
+PLANTED = {
+    "a curve, by 1e-6": (
+        lambda folder: history(folder, 1 + 1e-6),
+        "moved",
+        "relative 1.0e-06",
+        "are the same",
+    ),
+    "a setting": (
+        lambda folder: history(folder, 1.1, settings={"ridge": 0.2, "rounds": 3}),
+        *("moved", "0.25 against 0.275", "other settings: ridge 0.1 against 0.2"),
+    ),
+    "a source": (
+        lambda folder: history(folder, 1.1, source={"replifed.algorithms.fedht": "c" * 64}),
+        *("moved", "at replicate 1, round 2", "other sources: replifed.algorithms.fedht"),
+    ),
+    "a data set": (
+        lambda folder: history(folder, 1.1, data={"id": "mnist", "kind": "surrogate", "stamp": ""}),
+        *("moved", "", "other data: kind original against surrogate"),
+    ),
+    "a version": (
+        lambda folder: history(folder, 1.1, versions={**META["versions"], "numpy": "1.0"}),
+        *("moved", "", "other versions: numpy"),
+    ),
+    "an origin": (
+        lambda folder: history(folder, settings={"ridge": 0.2, "rounds": 3}),
+        *("within tolerance", "equal numbers of another origin", "other settings"),
+    ),
+    "a curve, by rounding": (lambda folder: history(folder, 1 + 1e-12), "within tolerance", "", ""),
+    "a file": (
+        lambda folder: (folder / "results/fedht/mnist/fedht.parquet").unlink(),
+        "missing",
+        "not in ",
+        "",
+    ),
+    "a byte": (
+        lambda folder: (folder / "results/fedht/mnist/fedht.parquet").write_bytes(b"PAR1"),
+        *("damaged", "not a run history", ""),
+    ),
+    "a step": (lambda folder: tuned(folder, 0.3), "moved", "0.1 against 0.3", ""),
+    "a table": (lambda folder: table(folder, "0.2500001"), "moved", "0.25 against 0.2500001", "no run of it"),
+    "a table whose runs have another origin": (
+        lambda folder: (history(folder, settings={"ridge": 0.2, "rounds": 3}), table(folder, "0.26")),
+        *("moved", "0.25 against 0.26", "no run of it"),
+    ),
+    "a table whose run is off by rounding": (
+        lambda folder: (history(folder, 1 + 1e-12), table(folder, "0.26")),
+        *("moved", "0.25 against 0.26", "from histories/fedht/mnist/fedht.parquet"),
+    ),
+    "a row of text": (lambda folder: table(folder, "many"), "moved", "1 of 3 entries", ""),
+    "a number of a claim": (lambda folder: claim(folder, "9.0"), "moved", "5 against 9 rounds", ""),
+    "a number of a claim, a little": (lambda folder: claim(folder, "5.4"), "within tolerance", "", ""),
+    "a verdict": (lambda folder: claim(folder, "5.0", "fails"), "verdict changed", "holds against fails", ""),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_is_planted_is_named(whole, other, name, capsys):
+    change, outcome, text, cause = PLANTED[name]
+    change(other)
+    worst, *_ = differences(whole, other)
+    assert worst.outcome == outcome
+    assert text in worst.text
+    assert cause in worst.cause
+    moved = outcome not in compared.SOUND
+    assert cli.main(["diff", str(whole), str(other)]) == moved
+    told = capsys.readouterr().out
+    assert worst.name in told
+    assert ("nothing moved" in told) != moved
+
+
+def test_what_twins_differ_by_is_let_pass(whole, other, tmp_path):
+    first = Path(shutil.copytree(whole, tmp_path / "first"))
+    history(first, twin=1e-4)
+    history(other, 1 + 5e-5, twin=1e-4)
+    table(other, "0.25001")
+    found = differences(first, other)
+    assert {one.outcome for one in found} == {"within tolerance"}
+    assert {one.kind for one in found} == {"history", "table"}, "a table follows its runs"
+    history(other, 1 + 5e-3, twin=1e-4)
+    assert differences(first, other)[0].outcome == "moved"
+
+
+def test_another_processor_is_a_cause(whole, other):
+    history(other, 1.1)
+    file = other / "results/environment.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "processor": "another", "blas": ["other 1"]}))
+    assert "another processor: " in differences(whole, other)[0].cause
+
+
+def test_other_raw_data_are_a_cause(whole, other):
+    history(other, 1.1)
+    file = other / "results/manifest.csv"
+    file.write_text(file.read_text().replace("b" * 64, "c" * 64))
+    assert "the raw files of mnist differ" in differences(whole, other)[0].cause
+
+
+NUMBERS = st.floats(-1e6, 1e6) | st.sampled_from([np.nan, np.inf, -np.inf])
+
+
+@given(st.lists(NUMBERS, min_size=1), st.integers(0), st.floats(1e-5, 10))
+def test_a_changed_number_is_found_wherever_it_is(values, at, change):
+    a = pd.DataFrame({"x": np.array(values, dtype=float)})
+    b, at = a.copy(), at % len(values)
+    assert [one.outcome for one in frames.columns(a, b)] == [frames.IDENTICAL]
+    b.loc[at, "x"] = values[at] * (1 + change) + change if np.isfinite(values[at]) else 1.0
+    outcomes = [[one.outcome for one in frames.columns(*pair)] for pair in ((a, b), (b, a))]
+    # What is left after a product and a sum that cancel is no change.
+    assert outcomes == [[frames.MOVED]] * 2 or abs(b["x"][at] - values[at]) < 1e-5
+
+
+# -- Archives --------------------------------------------------------------------------------------
+
+
+def archive(folder, out):
+    run = archived.whole(opened.of_folders(folder / "results", folder / "figures"), SETTINGS)
+    archived.write(run, out, "Ada Lovelace", {archived.WORKFLOW: b"rule all:\n"})
+    return out
+
+
+def test_an_archive_has_the_same_bytes_twice_and_is_read_back(whole, other, tmp_path):
+    first, second = archive(whole, tmp_path / "a.zip"), archive(other, tmp_path / "b.zip")
+    assert first.read_bytes() == second.read_bytes()
+    assert b"/m" not in zipfile.ZipFile(first).read("settings.json"), "where files lay is no part of a run"
+    assert [one for one in differences(whole, first) if one.outcome != "identical"] == []
+    crate = ROCrate(first)
+    action = crate.get("#run")
+    assert crate.root_dataset["datePublished"] == action["endTime"] == environment()["date"]
+    assert (crate.mainEntity.id, action["agent"]["name"]) == (archived.WORKFLOW, "Ada Lovelace")
+    assert action["instrument"]["name"] == "replifed"
+    assert [one["name"] for one in action["object"]] == ["mnist/train.gz"]
+    results = {one.id: one["sha256"] for one in action["result"]}
+    held = zipfile.ZipFile(first)
+    made = set(held.namelist()) - {archived.METADATA, archived.WORKFLOW}
+    assert results == {name: hashlib.sha256(held.read(name)).hexdigest() for name in made}
+
+
+def test_a_run_that_changed_since_its_manifest_is_not_archived(other, tmp_path):
+    table(other, "0.26")
+    with pytest.raises(DataError, match=r"tables/fedht/fig1.csv is not as the manifest lists it"):
+        archive(other, tmp_path / "a.zip")
+    (other / "results/manifest.csv").unlink()
+    with pytest.raises(DataError, match=r"it has no manifest.csv"):
+        archive(other, tmp_path / "a.zip")
+    assert list(tmp_path.glob("*.zip")) == []
+
+
+def rewritten(file, **members):
+    """A copy of an archive with other members; None leaves one out."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(stream, "w") as new:
+        for name in [*old.namelist(), *(name for name in members if name not in old.namelist())]:
+            content = members.get(name, old.read(name) if name in old.namelist() else None)
+            if content is not None:
+                new.writestr(name, content)
+    return stream.getvalue()
+
+
+BAD = {
+    "cut short": (lambda file: file.read_bytes()[:1000], "not an archive of a run"),
+    "another zip": (lambda file: rewritten(file, **{"run.json": None}), "it has no run.json"),
+    "of a newer version": (
+        lambda file: rewritten(file, **{"run.json": b'{"schema": 9, "replifed": "7.0"}'}),
+        "written by replifed 7.0, in schema 9; this one knows up to 1",
+    ),
+    "that leaves its folder": (lambda file: rewritten(file, **{"../x": b""}), "'../x' leaves its folder"),
+    "with a root": (lambda file: rewritten(file, **{"/etc/x": b""}), "'/etc/x' leaves its folder"),
+    "of broken JSON": (lambda file: rewritten(file, **{"run.json": b"{"}), "run.json is damaged"),
+    "of broken verdicts": (lambda file: rewritten(file, **{"claims.csv": b"\xff"}), "claims.csv is damaged"),
+    "empty": (lambda file: b"", "not an archive of a run"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_archive_is_one_line(whole, tmp_path, name, capsys):
+    change, said = BAD[name]
+    file = tmp_path / "bad.zip"
+    file.write_bytes(change(archive(whole, tmp_path / "good.zip")))
+    assert cli.main(["diff", str(whole), str(file), "--html", str(tmp_path / "page.html")]) == 2
+    told = capsys.readouterr().err
+    assert f"{file}: " in told
+    assert said in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "page.html").exists(), "nothing is written"
+
+
+def test_an_archive_above_the_limit_is_refused(whole, tmp_path):
+    file = tmp_path / "bomb.zip"
+    file.write_bytes(rewritten(archive(whole, tmp_path / "a.zip"), **{"tables/fedht/x.csv": bytes(3 << 20)}))
+    with (
+        limits.limit(1 << 20, "it is damaged"),
+        pytest.raises(DataError, match=r"3\.\d* MiB, above the limit of 1 MiB"),
+    ):
+        opened.open_run(file)
+
+
+def test_what_is_no_run_is_one_line(tmp_path, capsys):
+    for place in (tmp_path, tmp_path / "nothing"):
+        assert cli.main(["diff", str(place), "reference"]) == 2
+        assert str(place) in capsys.readouterr().err
+
+
+# -- Page and certificate --------------------------------------------------------------------------
+
+
+def test_the_page_has_both_curves_and_says_how_many_differ(whole, other, tmp_path):
+    history(other, 1.5)
+    runs = [opened.open_run(place) for place in (whole, other)]
+    page.write(tmp_path / "page.html", *runs, compared.compare(*runs))
+    text = (tmp_path / "page.html").read_text()
+    assert re.search(r"<h1>\d+ of \d+ differ</h1>", text)
+    assert text.count("<svg") == 1
+    assert "0.25 against 0.375" in text
+
+
+def test_a_certificate_says_what_was_made_again_and_is_not_signed(whole, other, tmp_path):
+    table(other, "0.26")
+    runs = [opened.open_run(place) for place in (whole, other)]
+    about = {
+        "name": "FedHT",
+        "citation": "Q. Tong, G. Liang: Sparse Learning. Algorithms, 2022.",
+        "doi": "10.1/x",
+    }
+    person = {"name": "Ada Lovelace", "ORCID": "0000-0000-0000-0000"}
+    files = certified.write(
+        tmp_path, "fedht", about, *runs, compared.compare(*runs), {"fig1": "Figure 1"}, person
+    )
+    entries = yaml.safe_load(files[0].read_text())
+    assert entries["version"] == "https://codecheck.org.uk/spec/config/1.0/"
+    assert entries["paper"] == {
+        **{"title": "Sparse Learning", "authors": [{"name": "Q. Tong"}, {"name": "G. Liang"}]},
+        "reference": "https://doi.org/10.1/x",
+    }
+    (row,) = entries["manifest"]
+    assert row["file"] == "fedht/fig1.csv"
+    assert row["comment"].startswith("Figure 1: moved: mean, 0.25 against 0.26")
+    assert entries["summary"].startswith("0 of 1 figures and tables came out")
+    assert entries["codechecker"] == [person]
+    for key in ("certificate", "check_time", "repository"):
+        assert entries[key] == "to be filled in"
+    assert "not signed" in files[1].read_text()
+
+
+# -- The reference ---------------------------------------------------------------------------------
+
+
+def test_parts_of_the_reference_agree():
+    run = opened.reference(ROOT / "reference")
+    assert kept.faults(run) == []
+    rows = run.rows("claims.csv")
+    assert run.rows("statements.csv") == scores.statements(rows)
+    assert {row["id"] for row in rows} == {claim.id for claim in every_claim()}
+    sizes = {file: file.stat().st_size for file in (ROOT / "reference").rglob("*") if file.is_file()}
+    assert max(sizes.values()) <= kept.LARGEST
+    assert sum(sizes.values()) < 15 << 20
+
+
+def test_a_part_of_the_reference_that_does_not_agree_is_named(tmp_path):
+    folder = Path(shutil.copytree(ROOT / "reference", tmp_path / "reference"))
+    file = folder / "statements.csv"
+    file.write_text(file.read_text().replace("reproduced", "deviates", 1))
+    (folder / "not_claimed.csv").unlink()
+    assert kept.faults(opened.reference(folder)) == [
+        "statements.csv: not as the manifest lists it",
+        "not_claimed.csv: missing",
+    ]
+
+
+def test_the_reference_is_shown_where_nothing_was_made(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["claims", "--reference", "--paper", "fedplt", "--main"]) == 0
+    told = capsys.readouterr().out
+    commit = json.loads((ROOT / "reference/environment.json").read_text())["commit"]
+    assert f"reference run: commit {commit}, 20" in told
+    assert "main claim fedplt." in told
+    assert cli.main(["show", "fedplt/fig3", "--reference"]) == 0
+    told = capsys.readouterr().out
+    assert "fedplt.fig3.exact" in told
+    assert commit in told
+    assert cli.main(["show", "fedplt/fig33", "--reference"]) == 2
+    assert "did you mean 'fedplt/fig3'?" in capsys.readouterr().err
+
+
+def test_a_run_is_accepted_whole_or_not_at_all(other, tmp_path):
+    run = archived.whole(opened.of_folders(other / "results", other / "figures"), SETTINGS)
+    folder = tmp_path / "reference"
+    kept.write(run, folder)
+    assert kept.faults(opened.reference(folder)) == []
+    assert differences(other, folder) == [], "the history is not among those that are kept"
+    before = {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    (other / "figures/fedht/fig1.csv").write_bytes(np.random.default_rng(0).bytes(3 << 20))
+    manifest(other)
+    run = archived.whole(opened.of_folders(other / "results", other / "figures"), SETTINGS)
+    with pytest.raises(DataError, match=r"tables/fedht/fig1.csv takes \d+ bytes"):
+        kept.write(run, folder)
+    assert {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
