@@ -296,7 +296,7 @@ def long_zip(name: str, block: bytes, count: int) -> bytes:
     def write(stream: Any) -> None:
         with (
             zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive,
-            archive.open(name, "w", True) as member,
+            archive.open(name, "w", force_zip64=True) as member,
         ):
             for _ in range(count):
                 member.write(block)

@@ -102,6 +102,7 @@ def stopped(
 
 def killed_job(folder: Path) -> str | None:
     """Kill a job, as a system does that is out of memory."""
+    (folder / RUN).unlink(missing_ok=True)
     process = start(folder, SNAKEMAKE)
     job = job_of(process, folder)
     if job is None:
@@ -117,6 +118,7 @@ def killed_job(folder: Path) -> str | None:
 
 def two_calls(folder: Path) -> str | None:
     """Make the same file by two calls at once."""
+    (folder / RUN).unlink(missing_ok=True)
     first = start(folder, SNAKEMAKE)
     job_of(first, folder)
     second = start(folder, SNAKEMAKE)
