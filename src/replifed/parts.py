@@ -27,7 +27,7 @@ TAKEN = {
     *("gallery", "help", "manifest", "measure_claim", "measure_claims", "own_dataset", "parse"),
     *("partition", "report", "run_method", "seeds", "single_report", "table", "tune"),
     *("verify", "comparison", "datasets", "methods", "paper_folders", "papers", "paths"),
-    *("scale", "inputs", "jobs", "benchmarks", "small", "tiny"),
+    *("scale", "inputs", "jobs", "benchmarks", "small", "tiny", "lent"),
 }
 # Imported by a name in a variable, so that `store.provenance` does not take it for a source: a job depends on
 # the values of its settings, not on the code that checks them.

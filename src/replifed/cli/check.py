@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.cli.arguments import SMALL, add_command, add_small, add_snakemake, call_snakemake, load_config
-from replifed.errors import ConfigError, ReplifedError
+from replifed.errors import ConfigError, DataError, ReplifedError
 
 
 def add(commands: Any) -> None:
@@ -30,7 +30,8 @@ def add(commands: Any) -> None:
         "compare",
         _compare,
         "Tune and run methods of your own and built-in ones, on the same budget, with Snakemake; draw and "
-        "tabulate them under figures/compare. Built-in methods that have been run are not run again.",
+        "tabulate them under figures/compare. Built-in methods that have been run are not run again, nor "
+        "those that the reference run has with the same data, settings and sources.",
         "path/to/mine.py:Mine --data a9a,w8a --against fedavg,fedlin --cores 2",
     )
     compare.add_argument(
@@ -57,6 +58,8 @@ def add(commands: Any) -> None:
         help="repeat it under other local steps, partitions, ridges, targets and widths of a float, of your "
         "method and at most three rivals: in how many does yours come first, and what turns that",
     )
+    text = "run built-in methods here, even if the reference run has them with the same settings and sources"
+    compare.add_argument("--no-reference", dest="reference", action="store_false", help=text)
     add_small(compare)
     add_snakemake(compare)
 
@@ -89,6 +92,8 @@ def _compare(arguments: argparse.Namespace) -> int:
         for (section, *key), text in errors(config):
             if section == "comparison":
                 raise ConfigError(f"--{key[0]}: {text}")
+        if arguments.reference and not arguments.dry_run:
+            requested |= _taken(config, arguments)
     options = {"methods": methods, "comparison": requested}
     settings = [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
     status = call_snakemake("compare", arguments, settings, one_line=True)
@@ -102,6 +107,28 @@ def _compare(arguments: argparse.Namespace) -> int:
             raise ReplifedError(f"Snakemake made nothing in {folder}; what it says is in .snakemake/log")
         print("\n".join([*map(str, made or files), *_outcomes(folder / "vary_axes.csv", arguments.vary)]))
     return status
+
+
+def _taken(config: dict[str, Any], arguments: argparse.Namespace) -> dict[str, list[str]]:
+    """Take runs of built-in methods from the reference; say which, and why others are made here."""
+    from replifed.errors import counted
+    from replifed.runs import kept, opened
+    from replifed.workflow.lending import lend
+
+    try:
+        reference = opened.reference()
+    except DataError:
+        return {}
+    if reference.entries(opened.ABOUT).get("scale") != config["scale"]:
+        return {}
+    found = lend(config, reference, lambda files: call_snakemake(files, arguments, one_line=True))
+    if found.runs:
+        runs = counted(len(found.runs), "run")
+        print(f"{runs} of built-in methods from the reference run, {kept.in_words(reference)}")
+    for reason in dict.fromkeys(found.reasons.values()):
+        names = [name for name, why in found.reasons.items() if why == reason]
+        print(f"made here: {', '.join(names)}: the reference run has {reason}")
+    return {"lent": found.runs} if found.runs else {}
 
 
 def _outcomes(file: Path, asked: bool) -> Iterator[str]:

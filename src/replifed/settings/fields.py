@@ -166,6 +166,9 @@ class Compare(Settings):
     vary: Maybe[Vary] = Field(
         None, description="repeat the comparison under other settings, of one method and at most three rivals"
     )
+    lent: Maybe[Several[Text]] = Field(
+        None, description="EXPERIMENT/METHOD that `replifed compare` has taken from the reference run"
+    )
 
 
 class Main(Settings):

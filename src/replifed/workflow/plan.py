@@ -24,6 +24,10 @@ SUFFIXES = {"figure": ("csv", "pdf", "png"), "table": ("csv", "md", "tex")}
 _MEMORY_MB = 2000
 
 
+# The folder of runs that a comparison takes from the reference run (`lending`). No job makes them.
+LENT = "lent"
+
+
 class Plan:
     """Inputs and outputs of all jobs.
 
@@ -80,10 +84,12 @@ class Plan:
         return files
 
     def _owner(self, paper: str, name: str) -> str:
-        """Return the folder of an experiment's results: that of `cross` for what it runs, too."""
+        """Return the folder of an experiment's results: that of `cross` for what it runs, or what is lent."""
         experiment, _, method = name.partition("/")
         if paper != COMPARE or method in {**self.config.get("methods", {}), **INSTALLED}:
             return paper
+        if name in (self.config.get("comparison", {}).get("lent") or ()):
+            return LENT
         return COMPARED if experiment in self.config[COMPARED]["experiments"] else paper
 
     def inputs(self, paper: str, keys: Iterable[str], source: list[str]) -> dict[str, list[str]]:

@@ -1,0 +1,94 @@
+"""Runs that a comparison takes from the reference: only those that would come out the same."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from replifed import settings
+from replifed.runs.opened import Run
+from replifed.settings import settings_for
+from replifed.store.histories import provenance, write_history
+from replifed.workflow import lending
+from replifed.workflow.plan import Plan
+
+ROOT = Path(__file__).parents[2]
+MODULES = ["replifed.algorithms.fedlin", "replifed.papers.cross.experiments"]
+FILE = Path("results/small/lent/a9a/fedlin.parquet")
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch):
+    config = settings.load([ROOT / "config/small.yaml"], ROOT)
+    monkeypatch.chdir(tmp_path)
+    compared = {"data": ["a9a"], "against": ["fedlin", "fedavg"]}
+    return {**config, "methods": {"mine": "mine.py:Mine"}, "comparison": compared}
+
+
+def split(files, content=b"clients"):
+    for file in map(Path, files):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    return 0
+
+
+def reference(config, tmp_path, modules=MODULES, kind="original", **changes):
+    """A reference with FedLin's run on a9a."""
+    stated = {**settings_for("run", config["cross"], "a9a"), **changes}
+    meta = provenance(modules, stated, {"id": "a9a", "kind": kind, "stamp": ""})
+    write_history(tmp_path / "made.parquet", pd.DataFrame({"round": [0], "gap": [1.0]}), meta)
+    digest = hashlib.sha256(b"clients").hexdigest()
+    listed = f"sha256,bytes,file\n{digest},7,results/cross/a9a/partition.npz\n# sealed\n"
+    parts = {
+        "manifest.csv": listed.encode,
+        "histories/cross/a9a/fedlin.parquet": (tmp_path / "made.parquet").read_bytes,
+        "tuned/cross/a9a/fedlin.json": b"{}".strip,
+    }
+    return Run("reference", parts)
+
+
+def test_what_would_come_out_the_same_is_taken(config, tmp_path):
+    found = lending.lend(config, reference(config, tmp_path), split)
+    assert found == (["a9a/fedlin"], {})
+    assert FILE.read_bytes() == (tmp_path / "made.parquet").read_bytes()
+    assert FILE.with_suffix(".tuned.json").read_bytes() == b"{}"
+    checked = settings.validate(
+        {**config, "methods": {}, "comparison": {**config["comparison"], "lent": found.runs}}
+    )
+    plan = Plan(checked, lambda *_: [])
+    assert plan.files_of("compare", "run:a9a/fedlin", "tuned:a9a/fedlin") == [
+        *("results/small/lent/a9a/fedlin.parquet", "results/small/lent/a9a/fedlin.tuned.json")
+    ]
+    assert plan.files_of("compare", "run:a9a/fedavg") == ["results/small/cross/a9a/fedavg.parquet"]
+    assert plan.files_of("cross", "run:a9a/fedlin") == ["results/small/cross/a9a/fedlin.parquet"], (
+        "`all` computes"
+    )
+
+
+REFUSED = {
+    "settings": ({"ridge": 0.5}, "other settings: ridge"),
+    "sources": ({"modules": MODULES[:1]}, "other sources: replifed.papers.cross.experiments"),
+    "surrogates": ({"kind": "surrogate"}, "the reference has surrogate data"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_not_is_not_and_says_why(config, tmp_path, name):
+    changes, why = REFUSED[name]
+    assert lending.lend(config, reference(config, tmp_path, **changes), split) == ([], {"fedlin": why})
+    assert not FILE.exists()
+
+
+def test_other_clients_take_nothing(config, tmp_path):
+    found = lending.lend(config, reference(config, tmp_path), lambda files: split(files, b"others"))
+    assert found.reasons == {"fedlin": "other data, or other clients"}
+    again = {**config, "comparison": {**config["comparison"], "partition": "iid"}}
+    assert lending.lend(again, reference(config, tmp_path), split) == ([], {}), "a problem of another name"
+
+
+def test_what_was_made_here_is_kept(config, tmp_path):
+    split(["results/small/cross/a9a/fedlin.parquet"])
+    assert lending.lend(config, reference(config, tmp_path), split) == ([], {})
