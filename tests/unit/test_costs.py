@@ -11,6 +11,7 @@ from replifed.cli.listing import costs
 from replifed.errors import DataError
 from replifed.store import usage
 from replifed.workflow.costs import read, record
+from replifed.workflow.limits import Limits
 
 HEAD = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
 ENDED = 1_700_000_000.0
@@ -52,9 +53,33 @@ def test_the_table_of_costs_has_known_cpu_and_is_read_without(folder, tmp_path):
     file = tmp_path / "costs.csv"
     file.write_text("scale,job,seconds\nsmall,report,3.0\n")
     assert record("paper", folder, file) == 5
-    assert "paper,fedht/a/fedavg,77.0,74.4" in file.read_text()
-    assert "paper,fedht/fig2,3.0,\n" in file.read_text()
-    assert read("small", file) == {"report": 3.0}
+    assert "paper,fedht/a/fedavg,77.0,74.4,90\n" in file.read_text()
+    assert "paper,fedht/fig2,3.0,,\n" in file.read_text()
+    assert read("small", file) == {"report": 3.0} and read("small", file, "memory") == {}
+    assert set(read("paper", file, "memory")) == {"fedht/a/fedavg", "fedht/a_and_1_more/sgd", "report"}
+
+
+def test_a_job_asks_for_more_than_was_recorded_of_it_or_of_the_job_that_does_it_too(tmp_path):
+    file = tmp_path / "costs.csv"
+    rows = [
+        "fedht/a/sgd,601,,100",
+        "fedht/a_and_1_more/lsq,60,,300",
+        "fedht/b_and_2_more/lsq,600,,",
+        "report,1,,",
+    ]
+    file.write_text("scale,job,seconds,cpu,memory\n" + "".join(f"small,{row}\n" for row in rows))
+    asked = {
+        "fedht/a/sgd": (36, 650),
+        "fedht/a/sgd.tuned": (36, 650),
+        "fedht/b/lsq": (35, 950),  # the longest of the grouped jobs that may be meant
+        "report": (6, 7),
+        "fedht/a/fedavg": (9, 7),
+    }
+    limits = Limits("small", file)
+    assert {
+        job: (limits.minutes(job, otherwise=9), limits.megabytes(job, otherwise=7)) for job in asked
+    } == asked
+    assert Limits("paper", file).minutes("report", otherwise=9) == 9
 
 
 def test_a_job_records_its_own_processor_time_and_memory(tmp_path):

@@ -15,6 +15,7 @@ from replifed import settings as config
 from replifed.cli import listing
 from replifed.settings.needs import groups
 from replifed.workflow import Grouping
+from replifed.workflow.limits import Limits
 
 LISTED = "(`replifed list` prints all)"
 SMALL = ("--cores", "1", "--configfile", "config/small.yaml")
@@ -30,6 +31,41 @@ def whole(tmp_path_factory):
 def fresh(tmp_path_factory):
     """A copy with one paper in which nothing has run."""
     return copy_repository(tmp_path_factory.mktemp("fresh"))
+
+
+# --- Time and memory ---
+
+ASKED = """
+include: "Snakefile"
+
+
+import atexit
+
+
+@atexit.register
+def print_asked():
+    for job in workflow.dag.needrun_jobs(exclude_finished=False):
+        if not job.is_norun:
+            name = os.path.relpath(job.benchmark, plan.in_results("benchmarks")).removesuffix(".tsv")
+            print("ASKED", name, job.resources.get("runtime"), job.resources.get("mem_mb"))
+"""
+
+
+def test_each_small_job_asks_for_the_time_and_memory_that_were_recorded_of_it(whole):
+    (whole.folder / "Asked").write_text(ASKED)
+    stated = "fedmm={experiments: {movielens: {memory_mb: 5432}}}"
+    result = whole.snakemake("all", "--dry-run", "--snakefile", "Asked", *SMALL, "--config", stated)
+    rows = (line.split()[1:] for line in result.text.splitlines() if line.startswith("ASKED "))
+    asked = {name: (int(minutes), int(megabytes)) for name, minutes, megabytes in rows}
+    assert len(asked) == len(result.jobs) > 100
+    limits = Limits("small")
+    recorded = [name for name, (minutes, _) in asked.items() if minutes == limits.minutes(name, otherwise=-1)]
+    assert len(recorded) > 0.9 * len(asked)
+    assert asked["report"][1] == limits.megabytes("report", otherwise=1)
+    # What the settings state of one experiment is asked for by its partition and by the methods on it.
+    stating = {name for name, (_, megabytes) in asked.items() if megabytes == 5432}
+    assert {name.rpartition("/")[2] for name in stating} == {"partition", "fedmm", "parameter_aggregation"}
+    assert len(stating) == 3
 
 
 # --- Targets ---

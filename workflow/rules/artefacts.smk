@@ -22,7 +22,8 @@ for kind, suffixes in SUFFIXES.items():
         conda:
             "../../environment.yml"
         resources:
-            mem_mb=2000,
+            mem_mb=megabytes("{paper}/{artefact}"),
+            runtime=minutes("{paper}/{artefact}"),
         params:
             settings=ask(plan.artefact_settings),
             scale=config["scale"],
@@ -55,7 +56,8 @@ for job in grouping.artefacts:
         conda:
             "../../environment.yml"
         resources:
-            mem_mb=2000,
+            mem_mb=megabytes("{paper}/artefacts"),
+            runtime=minutes("{paper}/artefacts"),
         params:
             settings=job.settings,
             scale=config["scale"],

@@ -10,7 +10,8 @@ rule measure_claims:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=2000,
+        mem_mb=megabytes("{paper}/claims"),
+        runtime=minutes("{paper}/claims"),
     params:
         settings=ask(plan.claims_settings),
         scale=config["scale"],
@@ -36,7 +37,8 @@ rule measure_claim:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=2000,
+        mem_mb=megabytes("{paper}/claims/{claim}"),
+        runtime=minutes("{paper}/claims/{claim}"),
     params:
         settings=ask(plan.claims_settings),
         scale=config["scale"],
@@ -62,7 +64,8 @@ rule errata:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=1000,
+        mem_mb=megabytes("{paper}/errata", 1000),
+        runtime=minutes("{paper}/errata"),
     message:
         "{wildcards.paper}: check the errata"
     shell:
@@ -85,7 +88,8 @@ rule claims:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=500,
+        mem_mb=megabytes("claims", 500),
+        runtime=minutes("claims"),
     message:
         "collect the claims of all papers"
     shell:

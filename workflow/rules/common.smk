@@ -52,6 +52,8 @@ from replifed.workflow import (
     screen,
     words,
 )
+from replifed.workflow.plan import MEMORY_MB
+from replifed.workflow.limits import Limits
 
 if os.pathsep in str(LIBRARY):
     sys.exit(
@@ -302,6 +304,35 @@ def input_flags(wildcards, input):
 def keyed_inputs(wildcards, input):
     """Return the flag of a job's input files by key, ``--inputs KEY=FILE ...``, but for its sources."""
     return inputs_flag(dict(input.items()))
+
+
+def minutes(job, otherwise=30):
+    """Return the function for the time of jobs, by a pattern of their names: those of their benchmarks.
+
+    That is as recorded, or `otherwise`: of a group of jobs it is the sum. A further attempt (--retries) asks for
+    as much again.
+    """
+
+    def answer(wildcards, attempt):
+        name = job.format(**dict(wildcards.items()))
+        return attempt * limits.minutes(name, otherwise)
+
+    return answer
+
+
+def megabytes(job, otherwise=MEMORY_MB, stated=None):
+    """Return the function for the memory of jobs, by a pattern of their names.
+
+    That is `stated`, a number or a function of wildcards, if the settings state one; else as recorded, or
+    `otherwise`.
+    """
+
+    def answer(wildcards, attempt):
+        own = stated(wildcards) if callable(stated) else stated
+        name = job.format(**dict(wildcards.items()))
+        return attempt * (own or limits.megabytes(name, otherwise))
+
+    return answer
 
 
 def targets():

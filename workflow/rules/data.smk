@@ -11,10 +11,13 @@ rule fetch:
         plan.in_benchmarks("data/{dataset}.fetch")
     # The first jobs of the longest chains go first, figures last, so that no core waits at the end.
     priority: 30
+    # Nodes of a cluster may have no network.
+    localrule: True
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=500,
+        mem_mb=megabytes("data/{dataset}.fetch", 500),
+        runtime=minutes("data/{dataset}.fetch"),
     params:
         folder=lambda wildcards, output: os.path.dirname(output[0]),
         policy=config["data"]["policy"],
@@ -43,7 +46,8 @@ rule own_dataset:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=3000,
+        mem_mb=megabytes("data/{dataset}", 3000),
+        runtime=minutes("data/{dataset}"),
     params:
         settings=ask(plan.own_dataset_settings),
     message:
@@ -67,7 +71,8 @@ rule parse:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=3000,
+        mem_mb=megabytes("data/{dataset}.parse", 3000),
+        runtime=minutes("data/{dataset}.parse"),
     params:
         folder=lambda wildcards, input: os.path.dirname(input.record),
     message:

@@ -12,7 +12,8 @@ rule partition:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=ask(plan.memory),
+        mem_mb=megabytes("{paper}/{experiment}/partition", stated=ask(plan.memory)),
+        runtime=minutes("{paper}/{experiment}/partition"),
     params:
         settings=ask(plan.step_settings, "partition"),
     message:

@@ -11,7 +11,8 @@ rule comparison_report:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=1000,
+        mem_mb=megabytes("comparison_report", 1000),
+        runtime=minutes("comparison_report"),
     params:
         figures=lambda wildcards: config["paths"]["figures"],
         scale=config["scale"],
@@ -40,7 +41,8 @@ rule report:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=1000,
+        mem_mb=megabytes("report", 1000),
+        runtime=minutes("report"),
     params:
         figures=lambda wildcards: config["paths"]["figures"],
         scale=config["scale"],
@@ -90,7 +92,8 @@ if config["scale"] == "paper":
         conda:
             "../../environment.yml"
         resources:
-            mem_mb=1000,
+            mem_mb=megabytes("gallery", 1000),
+            runtime=minutes("gallery"),
         params:
             figures=lambda wildcards: config["paths"]["figures"],
             settings=plan.report_settings(),

@@ -14,7 +14,8 @@ rule run_method:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=ask(plan.memory),
+        mem_mb=megabytes("{paper}/{experiment}/{method}", stated=ask(plan.memory)),
+        runtime=minutes("{paper}/{experiment}/{method}", otherwise=240),
     params:
         settings=ask(plan.step_settings, "run"),
         files=input_flags,
@@ -41,7 +42,8 @@ rule seeds:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=1000,
+        mem_mb=megabytes("{paper}/{experiment}/seeds", 1000),
+        runtime=minutes("{paper}/{experiment}/seeds"),
     params:
         settings=ask(plan.step_settings, "pilot"),
         most=ask(plan.most_seeds),
@@ -77,7 +79,8 @@ for job in grouping.runs:
         conda:
             "../../environment.yml"
         resources:
-            mem_mb=job.memory,
+            mem_mb=megabytes(f"{job.paper}/{job.name}/{{method}}", stated=job.memory),
+            runtime=minutes(f"{job.paper}/{job.name}/{{method}}", otherwise=240),
         params:
             paper=job.paper,
             settings=job.settings,

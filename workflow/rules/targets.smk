@@ -35,6 +35,7 @@ rule data:
 rule help:
     log:
         plan.in_logs("help"),
+    localrule: True
     conda:
         "../../environment.yml"
     resources:

@@ -13,7 +13,8 @@ rule tune:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=ask(plan.memory),
+        mem_mb=megabytes("{paper}/{experiment}/{method}.tuned", stated=ask(plan.memory)),
+        runtime=minutes("{paper}/{experiment}/{method}.tuned", otherwise=240),
     params:
         settings=ask(plan.step_settings, "tune"),
         files=input_flags,

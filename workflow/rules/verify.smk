@@ -13,7 +13,8 @@ rule manifest:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=200,
+        mem_mb=megabytes("manifest", 200),
+        runtime=minutes("manifest"),
     params:
         folders=plan.raw_folders(),
     message:
@@ -28,6 +29,7 @@ rule manifest:
 rule verify:
     log:
         plan.in_logs("verify"),
+    localrule: True
     conda:
         "../../environment.yml"
     resources:

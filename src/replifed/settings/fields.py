@@ -279,7 +279,7 @@ class Experiment(Settings):
 
     methods: Names = Field(description="methods to run")
     memory_mb: Maybe[Annotated[int, Field(ge=100), WHOLE]] = Field(
-        None, description="megabytes that a job declares, 2000 by default"
+        None, description="megabytes that a job declares; by default more than was recorded of it, or 2000"
     )
     _seed: int = PrivateAttr()
 

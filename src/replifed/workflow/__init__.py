@@ -1,8 +1,9 @@
 """Answers for the rules of the workflow: which file is made from which, with which settings.
 
 All of it follows from the checked configuration; only `grouping` looks at files. `words` checks the arguments
-of a call of Snakemake, `screen` formats its errors and its progress and stops it, and `running` knows which
-calls run in this folder. No other module here knows Snakemake, and no job imports any of them.
+of a call of Snakemake, `screen` formats its errors (those of a `cluster`, too) and its progress and stops it,
+and `running` knows which calls run in this folder. No other module here knows Snakemake, and no job imports
+any of them. `costs` has what jobs took, and `limits` what they therefore ask for.
 """
 
 from replifed.workflow.grouping import Grouping

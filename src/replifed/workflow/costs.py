@@ -16,7 +16,9 @@ from replifed.store import usage
 from replifed.store.atomic import write_text
 
 COSTS = Path(__file__).with_name("costs.csv")
-COLUMNS = ("scale", "job", "seconds", "cpu")  # on the clock, and of CPU where the job has recorded it
+# Seconds on the clock; and of CPU, and MiB of memory, where the job has recorded them.
+COLUMNS = ("scale", "job", "seconds", "cpu", "memory")
+_GROUP = r"\w+_and_(\d+)_more"  # experiments of a grouped job
 _START = 1.5  # seconds that each job needs to start
 _SECONDS = "s"  # column of Snakemake's benchmark files; its processor time misses up to 30 s of a job
 _SLACK = 10.0  # seconds by which the times of two files that one job leaves may differ
@@ -53,14 +55,15 @@ def used(folder: Path, job: str, seconds: float) -> dict[str, Any] | None:
     return json.loads(record.read_text()) if -_SLACK <= before <= seconds + _SLACK else None
 
 
-def read(scale: str, file: Path = COSTS) -> dict[str, float]:
-    """Return the recorded seconds of the jobs of a scale."""
+def read(scale: str, file: Path = COSTS, column: str = "seconds") -> dict[str, float]:
+    """Return a column of the table, for those jobs of a scale of which it holds something."""
     with file.open(encoding="utf-8", newline="") as lines:
-        return {row["job"]: float(row["seconds"]) for row in csv.DictReader(lines) if row["scale"] == scale}
+        rows = [row for row in csv.DictReader(lines) if row["scale"] == scale]
+    return {row["job"]: float(row[column]) for row in rows if row.get(column)}
 
 
 def record(scale: str, folder: Path, file: Path = COSTS) -> int:
-    """Record the seconds of the jobs of a scale, in place of earlier ones; return the number of jobs."""
+    """Record the costs of the jobs of a scale, in place of earlier ones; return the number of jobs."""
     now, rows = measured(folder), []
     if file.is_file():
         with file.open(encoding="utf-8", newline="") as lines:
@@ -69,11 +72,27 @@ def record(scale: str, folder: Path, file: Path = COSTS) -> int:
     for job, one in now.items():
         seconds = float(one[_SECONDS])
         own = used(folder, job, seconds)
-        rows.append([scale, job, f"{seconds:.1f}", f"{own['cpu']:.1f}" if own else ""])
+        more = [f"{own['cpu']:.1f}", f"{own['memory']:.0f}"] if own else ["", ""]
+        rows.append([scale, job, f"{seconds:.1f}", *more])
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([COLUMNS, *sorted(rows)])
     write_text(file, text.getvalue())
     return len(now)
+
+
+def recorded(job: str, known: Mapping[str, float]) -> list[str]:
+    """Return the names under which a job is known: its own, or else those of the grouped jobs that do it.
+
+    >>> recorded("fedht/mnist/fedavg", {"fedht/mnist_and_3_more/fedavg": 8.0, "fedht/artefacts": 30.0})
+    ['fedht/mnist_and_3_more/fedavg']
+    """
+    if job in known:
+        return [job]
+    paper, *middle, last = job.split("/") if "/" in job else ("", job)
+    if middle:
+        grouped = re.compile(rf"{re.escape(paper)}/{_GROUP}/{re.escape(last)}")
+        return [name for name in known if grouped.fullmatch(name)]
+    return [name for name in (f"{paper}/artefacts",) if name in known]
 
 
 def estimate(job: str, known: Mapping[str, float], artefacts: Mapping[str, int]) -> float | None:
@@ -85,15 +104,13 @@ def estimate(job: str, known: Mapping[str, float], artefacts: Mapping[str, int])
     >>> estimate("fedht/mnist/fedavg", known, {}), estimate("fedht/fig1", known, {"fedht": 10})
     (3.5, 4.5)
     """
-    if job in known:
-        return known[job]
-    paper, *middle, last = job.split("/") if "/" in job else ("", job)
-    for name, seconds in known.items():
-        grouped = re.fullmatch(rf"{re.escape(paper)}/\w+_and_(\d+)_more/(\w+)", name)
-        if middle and grouped and grouped[2] == last:
-            return seconds / (int(grouped[1]) + 1) + _START
-    if not middle and paper in artefacts and f"{paper}/artefacts" in known:
-        return known[f"{paper}/artefacts"] / artefacts[paper] + _START
+    for name in recorded(job, known):
+        if name == job:
+            return known[name]
+        paper, middle, *_ = name.split("/")
+        grouped = re.fullmatch(_GROUP, middle)
+        count = int(grouped[1]) + 1 if grouped else artefacts.get(paper)
+        return known[name] / count + _START if count else None
     return None
 
 

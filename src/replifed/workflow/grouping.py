@@ -19,7 +19,7 @@ from typing import Any
 from replifed.parts import COMPARE, part
 from replifed.settings import needs, subsets
 from replifed.store.provenance import canonical_json
-from replifed.workflow.plan import Plan, one_of
+from replifed.workflow.plan import MEMORY_MB, Plan, one_of
 
 # The rules of single jobs; a job on another machine is asked for by its rule.
 SINGLE_RULES = ("run_method", "tune", "figure", "table")
@@ -103,7 +103,8 @@ class GroupedRuns(GroupedJob):
         self.outputs = self._outputs(method)
         self.patterns = list(self._outputs("{method}").values())
         self.wanted = [file for key, file in self.outputs.items() if key.startswith("run:")]
-        self.memory = max(plan.memory(paper, one) for one in experiments)
+        stated = [plan.memory(paper, one) for one in experiments]
+        self.memory = max(one or MEMORY_MB for one in stated) if any(stated) else None
 
     def _outputs(self, method: str) -> dict[str, str]:
         keys = [*(f"tuned:{one}" for one in self.tuned), *(f"run:{one}" for one in self.experiments)]

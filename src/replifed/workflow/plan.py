@@ -21,7 +21,7 @@ _FILES = {
     "seeds": ["/seeds.json"],
 }
 SUFFIXES = {"figure": ("csv", "pdf", "png"), "table": ("csv", "md", "tex")}
-_MEMORY_MB = 2000
+MEMORY_MB = 2000  # of a job of which nothing is known
 
 
 # The folder of runs that a comparison takes from the reference run (`lending`). No job makes them.
@@ -125,9 +125,9 @@ class Plan:
         """Return the names of the experiments of all papers."""
         return {name for paper in self.sections for name in self.config[paper]["experiments"]}
 
-    def memory(self, paper: str, experiment: str) -> int:
-        """Return the megabytes that a job on an experiment declares."""
-        return self.experiment(paper, experiment).get("memory_mb", _MEMORY_MB)
+    def memory(self, paper: str, experiment: str) -> int | None:
+        """Return the megabytes that the settings state for a job on an experiment, if they do."""
+        return self.experiment(paper, experiment).get("memory_mb")
 
     def step_settings(self, step: str, paper: str, experiment: str) -> str:
         """Return the settings of step "partition", "tune" or "run" as JSON; of "pilot", those of its runs."""
