@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -179,6 +180,22 @@ def test_a_command_that_is_refused(call, capsys):
     error = capsys.readouterr().err
     assert COMMANDS[call] in error
     assert error.startswith("replifed: error: ") and error.count("\n") == 1
+
+
+def test_an_executor_of_a_profile_is_found(tmp_path, monkeypatch):
+    (tmp_path / "config.yaml").write_text("executor: touch\n")
+    for more, executor in {
+        "": "local",
+        f"--profile {tmp_path}": "touch",
+        "--executor dryrun": "dryrun",
+    }.items():
+        monkeypatch.setattr(sys, "argv", ["snakemake", "all", "--cores", "1", *more.split()])
+        words.of_process.cache_clear()
+        assert words.executor() == executor
+    words.of_process.cache_clear()
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    assert words.executor() == "local"
+    words.of_process.cache_clear()
 
 
 LOGS = {

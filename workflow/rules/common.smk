@@ -250,12 +250,10 @@ def prepare_shell():
 def cap_memory():
     """Limit what jobs declare at a time to 80 % of the memory here, unless they run on a cluster.
 
-    `--resources mem_mb=N` wins. Snakemake itself does not say yet where they run: on a cluster without --cores.
+    `--resources mem_mb=N` wins.
     """
-    chosen = getattr(words.of_process(), "executor", None)
-    here = workflow.resource_settings.cores is not None and chosen in (None, "local")
     given = {"mem", "mem_mb", "mem_mib"}.intersection(workflow.global_resources)
-    if here and workflow.is_main_process and not given:
+    if workflow.is_main_process and not given and words.executor() == "local":
         workflow.register_resource("mem_mb", int(0.8 * memory.granted() / 1e6))
 
 

@@ -6,6 +6,8 @@ before it reads the Snakefile; targets when all rules are known.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import shlex
@@ -42,6 +44,16 @@ def of_process() -> Namespace:
     if Path(sys.argv[0]).name == "snakemake" or Path(sys.argv[0]).parts[-2:] == ("snakemake", "__main__.py"):
         return parsed(sys.argv[1:])
     return Namespace(targets=[], target_jobs=None, configfile=None, config=None, dryrun=False, unlock=False)
+
+
+def executor() -> str:
+    """Return what runs the jobs of this process's call: "local", or the plugin that it or a profile names."""
+    from snakemake.cli import parse_args
+
+    if "executor" not in of_process():
+        return "local"
+    with contextlib.redirect_stderr(io.StringIO()):  # it has said already which profiles it uses
+        return parse_args(sys.argv[1:])[1].executor or "local"
 
 
 def check_options(arguments: Namespace, words: Sequence[str]) -> None:
