@@ -58,6 +58,13 @@ def test_the_environments_name_the_same_packages():
     assert not {name for name in wanted if not re.search(rf"^{name}==.* \\$", lock, flags=re.MULTILINE)}
 
 
+def test_the_lock_of_the_extra_pins_its_plugin_by_hash():
+    (name,) = re.findall(r'^slurm = \["([a-z-]+)', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
+    lock = (ROOT / "requirements-slurm.lock").read_text()
+    pinned = re.findall(r"^([a-z-]+)==[0-9.]+ \\\n    --hash=sha256:", lock, flags=re.MULTILINE)
+    assert pinned == [name, f"{name}-jobstep"]  # all else is in requirements.lock
+
+
 # --- Dependencies of the real code ---
 
 
