@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from replifed.errors import counted
-from replifed.workflow import running
+from replifed.workflow import cluster, running
 from replifed.workflow.costs import duration
 
 # Snakemake's own lines on a failed job, which repeat the job's; Snakemake's log file has them all.
@@ -45,8 +45,8 @@ class FailuresOnce(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the text of a record; Snakemake does not print an empty one."""
-        if _event(record) == "JOB_ERROR":
-            return "" if interrupted.is_set() else failure(record)
+        if error := {"JOB_ERROR": failure, "GROUP_ERROR": group_failure}.get(_event(record)):
+            return "" if interrupted.is_set() else error(record)
         text = self._inner.format(record)
         if text.startswith("LockException"):
             return f"{_ERROR}{running.locked()}"
@@ -138,12 +138,33 @@ def _event(record: logging.LogRecord) -> str:
 
 
 def failure(job: Any) -> str:
-    """Return the error of a job, unless its command has shown it already, and the name of what failed."""
-    shown = "| tee" in (job.shellcmd or "")
-    lines = [] if shown else [line for file in job.log for line in error_lines(Path(file))]
+    """Return the error of a job, unless its command has shown it already, and the name of what failed.
+
+    Of a job in a group that holds only if it left an error: the others have not failed, or not by themselves.
+    """
+    more = vars(job)
+    grouped = more.get("indent", False)
+    remote = grouped or "external_jobid" in more.get("aux", {})
+    own = [Path(file) for file in job.log if not (remote and Path(file).is_absolute())]
+    said = cluster.reason(more.get("rule_msg") or "", job.rule_name)
+    if said or ("| tee" in (job.shellcmd or "") and not remote):
+        lines = [f"{_ERROR}{said}"] if said else []
+    else:
+        lines = [line for file in own for line in error_lines(file)]
+    if grouped and not any(line.startswith(_ERROR) for line in lines):
+        return ""
     made, logs = ", ".join([*job.output][:1]), ", ".join(job.log)
     failed = f"failed: {job.rule_name}" + (f", which makes {made}" if made else "")
     return "\n".join([*lines, failed + (f"; its log: {logs}" if logs else "")])
+
+
+def group_failure(group: Any) -> str:
+    """Return why a group of jobs was ended, if it was; its jobs' errors come after it."""
+    lines = [f"{_ERROR}{line}" for line in cluster.reasons(group.aux_logs)]
+    failed = (
+        f"failed: job {group.external_jobid} of the cluster, with {counted(len(group.job_error_info), 'job')}"
+    )
+    return "\n".join([*lines, f"{failed}; its log: {', '.join(group.aux_logs)}"])
 
 
 def error_lines(log: Path) -> list[str]:
