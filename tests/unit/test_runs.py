@@ -265,6 +265,10 @@ def test_a_run_that_changed_since_its_manifest_is_not_archived(other, tmp_path):
     table(other, "0.26")
     with pytest.raises(DataError, match=r"tables/fedht/fig1.csv is not as the manifest lists it"):
         archive(other, tmp_path / "a.zip")
+    table(other)
+    (other / "results/fedht/mnist/fedht.parquet").unlink()
+    with pytest.raises(DataError, match=r"mnist/fedht.parquet, which the manifest lists, is missing"):
+        archive(other, tmp_path / "a.zip")
     (other / "results/manifest.csv").unlink()
     with pytest.raises(DataError, match=r"it has no manifest.csv"):
         archive(other, tmp_path / "a.zip")

@@ -48,6 +48,10 @@ def whole(run: Run, settings: Mapping[str, Any]) -> Run:
                 f"{run.place}: {name} is not as the manifest lists it; `snakemake verify` names what changed"
             )
         parts[name] = read
+    tails = {_tail(name) for name in parts}
+    for file in listed:
+        if file.endswith((".parquet", ".tuned.json")) and "/".join(file.split("/")[-3:]) not in tails:
+            raise DataError(f"{run.place}: {file}, which the manifest lists, is missing")
     entries = {
         "schema": SCHEMA,
         "replifed": __version__,
@@ -79,11 +83,8 @@ def write(run: Run, out: Path, agent: str, files: Mapping[str, bytes]) -> int:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(contents):
             entry = zipfile.ZipInfo(name, _TIME)
-            entry.compress_type, entry.external_attr, entry.create_system = (
-                zipfile.ZIP_DEFLATED,
-                0o644 << 16,
-                3,
-            )
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr, entry.create_system = 0o644 << 16, 3  # of Unix, whatever writes it
             archive.writestr(entry, contents[name])
     with replacing(out) as temporary:
         Path(temporary).write_bytes(stream.getvalue())

@@ -70,4 +70,7 @@ def in_words(run: Run) -> str:
     one = run.entries("environment.json")
     if not one:
         return "a run without a record of its environment"
-    return f"commit {one['commit']}, {one['date']}, Python {one['python']}, {one['processor']}"
+    commit, date, python, processor = (
+        one.get(key, "unknown") for key in ("commit", "date", "python", "processor")
+    )
+    return f"commit {commit}, {date}, Python {python}, {processor}"
