@@ -51,7 +51,7 @@ PARTS = {
     "Use": ["docs/library", "docs/growth", "docs/own-paper", "config/README", "docs/columns", "docs/api"],
     "Papers": [f"docs/papers/{file.stem}" for file in sorted((ROOT / "docs/papers").glob("*.md"))],
     "Trust": [
-        *("docs/artifact", "docs/pictures", "tests/golden/README"),
+        *("docs/artifact", "docs/runs", "docs/pictures", "tests/golden/README"),
         *("data/README", "src/replifed/data/packed/README", "benchmarks/README"),
     ],
     "Change": ["CONTRIBUTING", "CHANGELOG"],
