@@ -48,7 +48,10 @@ CONTENTS = """
 ```
 """
 PARTS = {
-    "Use": ["docs/library", "docs/growth", "docs/own-paper", "config/README", "docs/columns", "docs/api"],
+    "Use": [
+        *("docs/library", "docs/growth", "docs/own-paper", "docs/cluster"),
+        *("config/README", "docs/columns", "docs/api"),
+    ],
     "Papers": [f"docs/papers/{file.stem}" for file in sorted((ROOT / "docs/papers").glob("*.md"))],
     "Trust": [
         *("docs/artifact", "docs/runs", "docs/pictures", "tests/golden/README"),

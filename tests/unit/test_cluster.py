@@ -32,7 +32,7 @@ def test_the_plugin_takes_the_profile(monkeypatch):
     settings = ExecutorPluginRegistry().get_plugin(arguments.executor).get_settings(arguments)
     assert settings.status_command == "squeue"
     assert settings.delete_logfiles_older_than == 0
-    assert (arguments.jobs, arguments.cores) == (100, 1)
+    assert (arguments.jobs, arguments.cores) == (100, 2)
     assert arguments.groups["report"] == arguments.groups["measure_claims"]
 
 
