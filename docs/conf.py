@@ -21,7 +21,7 @@ include_patterns = [
 ]
 extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
 
-myst_heading_anchors = 3  # links to headings, as in the README
+myst_heading_anchors = 3  # links to headings, as where the code is hosted
 myst_enable_extensions = ["dollarmath"]
 numpydoc_show_class_members = False
 autodoc_member_order = "bysource"
@@ -49,13 +49,15 @@ CONTENTS = """
 """
 PARTS = {
     "Use": [
-        *("docs/library", "docs/growth", "docs/own-paper", "docs/cluster"),
-        *("config/README", "docs/columns", "docs/api"),
+        *("docs/install", "config/README", "data/README", "docs/cluster", "docs/cost", "docs/growth"),
+        *("docs/outputs", "docs/columns", "docs/trouble"),
     ],
-    "Papers": [f"docs/papers/{file.stem}" for file in sorted((ROOT / "docs/papers").glob("*.md"))],
+    "Your own": ["docs/own-method", "docs/own-data", "docs/own-paper", "docs/library", "docs/api"],
+    "Papers": ["docs/score", "docs/comparison"]
+    + [f"docs/papers/{file.stem}" for file in sorted((ROOT / "docs/papers").glob("*.md"))],
     "Trust": [
-        *("docs/artifact", "docs/runs", "docs/pictures", "tests/golden/README"),
-        *("data/README", "src/replifed/data/packed/README", "benchmarks/README"),
+        *("docs/runs", "docs/artifact", "docs/pictures", "tests/golden/README"),
+        *("src/replifed/data/packed/README", "benchmarks/README"),
     ],
     "Change": ["CONTRIBUTING", "CHANGELOG"],
 }

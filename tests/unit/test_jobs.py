@@ -136,20 +136,23 @@ def test_a_claim_is_measured_with_those_that_its_test_is_corrected_with(demo):
 def test_pages_pictures_and_score_are_written_from_a_reference(demo, tmp_path):
     tables.write(tmp_path / "claims.csv", COLUMNS, planted_paper.rows())
     accept(tmp_path / "claims.csv", tmp_path / "golden.csv")
-    readme, folder = tmp_path / "README.md", tmp_path / "pages"
-    readme.write_text(f"# Demo\n{BEGIN}\n(yesterday)\n{END}\nmore\n")
+    readme, score, folder = (tmp_path / name for name in ("README.md", "score.md", "pages"))
+    for file in (readme, score):
+        file.write_text(f"# Demo\n{BEGIN}\n(yesterday)\n{END}\nmore\n")
     folder.mkdir()
     (folder / "demo.fig9.svg").write_text("of a main claim that is gone")
-    jobs.document(folder, tmp_path / "golden.csv", readme)
+    jobs.document(folder, tmp_path / "golden.csv", readme, score)
     text = (folder / "demo.md").read_text()
     assert text.index("It is **faster**") < text.index("## Main claims") < text.index("| Title | It is fast.")
     shown = {
         f"demo.{name}.svg" for name in ("abstract.faster", "abstract.fewer", "table1.rate", "fig1.depends")
     }
     assert {file.name for file in folder.iterdir()} == shown | {"demo.md", "score.svg"}
-    assert "yesterday" not in readme.read_text() and "| `demo` | 2 | 1 | 1 | 1 |" in readme.read_text()
+    line = "**5 main claims: 2 reproduced, 1 consistent, 1 depends, 1 deviates**"
+    assert readme.read_text() == f"# Demo\n{BEGIN}\n{line}\n{END}\nmore\n"
+    assert "yesterday" not in score.read_text() and "| `demo` | 2 | 1 | 1 | 1 |" in score.read_text()
     before = {file: file.read_bytes() for file in folder.iterdir()}
-    jobs.document(folder, tmp_path / "golden.csv", readme)
+    jobs.document(folder, tmp_path / "golden.csv", readme, score)
     assert {file: file.read_bytes() for file in folder.iterdir()} == before
 
 

@@ -1,6 +1,7 @@
 """Every checkable sentence of a paper has its claims, or a reason for none; pages and score show both."""
 
 import re
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -51,15 +52,15 @@ def test_a_finding_is_a_few_sentences(paper):
 
 
 def test_the_pages_are_those_that_the_command_writes(tmp_path):
-    readme = tmp_path / "README.md"
-    readme.write_text((ROOT / "README.md").read_text())
-    jobs.document(tmp_path / "papers", ROOT / "reference", readme)
-    made = {file.name: file.read_text() for file in [*(tmp_path / "papers").iterdir(), readme]}
-    kept = {file.name: file.read_text() for file in [*(ROOT / "docs/papers").iterdir(), ROOT / "README.md"]}
+    marked = [Path(shutil.copy(ROOT / name, tmp_path)) for name in ("README.md", "docs/score.md")]
+    jobs.document(tmp_path / "papers", ROOT / "reference", *marked)
+    made = {file.name: file.read_text() for file in [*(tmp_path / "papers").iterdir(), *marked]}
+    pages = [*(ROOT / "docs/papers").iterdir(), ROOT / "README.md", ROOT / "docs/score.md"]
+    kept = {file.name: file.read_text() for file in pages}
     assert made == kept, "run `replifed claims document --golden reference --out docs/papers`"
-    readme.write_text("no marks")
+    marked[0].write_text("no marks")
     with pytest.raises(ReplifedError, match=r"README\.md: it needs the lines"):
-        jobs.document(tmp_path / "papers", ROOT / "reference", readme)
+        jobs.document(tmp_path / "papers", ROOT / "reference", *marked)
 
 
 def test_sentences_without_claims_stand_behind_those_of_their_place():

@@ -61,14 +61,15 @@ def add(commands: Any) -> None:
         "document",
         "replifed.papers.jobs:document",
         "Write a page a paper: every checkable sentence, its claims, or why it has none, and their verdicts; "
-        "and their score, as a picture and in the README.",
+        "and their score, as a picture, a line in the README and a table in docs/score.md.",
         "--golden reference --out docs/papers",
     )
     add_file(document, "--golden", required=True, help="the reference whose verdicts are shown")
     text = "folder of the pages"
     document.add_argument("--out", type=Path, dest="folder", required=True, metavar="FOLDER", help=text)
-    text = "file with the score, between its marks"
-    add_file(document, "--readme", default=Path("README.md"), help=text)
+    for name, default in (("--readme", "README.md"), ("--score-page", "docs/score.md")):
+        text = f"file with the score, between its marks; default: {default}"
+        add_file(document, name, default=Path(default), help=text)
 
     measure = add_step(
         parts,

@@ -304,16 +304,16 @@ def sentences(paper: str) -> list[Any]:
     return merged(getattr(_part(paper, "claims"), "SENTENCES", ()), read(paper, sentences_file(paper)))
 
 
-def document(folder: Path, golden: Path, readme: Path) -> None:
+def document(folder: Path, golden: Path, readme: Path, score_page: Path) -> None:
     """Write a page a paper, folder/PAPER.md, with the verdicts of a reference, and the score of all.
 
     Pictures of main claims by reading lie beside it, folder/PAPER.NAME.svg. The score is a picture,
-    folder/score.svg, and a table in the README between its marks.
+    folder/score.svg, a line in the README and a table in `score_page`, both between their marks.
     """
     from replifed.claims import scores
     from replifed.claims.axes import Axes
     from replifed.claims.reference import verdicts
-    from replifed.report.score import inserted, picture, score, table
+    from replifed.report.score import inserted, picture, score, summary, table
     from replifed.report.sentences import Texts, page
 
     found = []
@@ -332,7 +332,8 @@ def document(folder: Path, golden: Path, readme: Path) -> None:
             for name, content in {f"{paper}.md": text, **pictures}.items():
                 write_text(folder / name, content)
     write_text(folder / "score.svg", picture(found))
-    write_text(readme, inserted(readme.read_text(encoding="utf-8"), table(found), str(readme)))
+    for file, block in ((readme, summary(found)), (score_page, table(found))):
+        write_text(file, inserted(file.read_text(encoding="utf-8"), block, str(file)))
 
 
 def measure_errata(paper: str, out: Path) -> None:

@@ -17,7 +17,7 @@ _HEAD = """\
 
 Every figure of the reference run at the papers' settings; `snakemake gallery --cores 2` makes this page, with
 all that it shows. Of a figure with several pages, the PDF has the others; numbers are in the CSV beside it.
-[The papers' pages](../README.md#score) say what came of each claim.
+[The papers' pages](score.md) say what came of each claim.
 """
 
 

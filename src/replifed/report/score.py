@@ -1,4 +1,4 @@
-"""Score with which the README opens, as a table and a picture: main claims, values met, other statements."""
+"""Score of all papers, as a line, a table and a picture: main claims, values met, other statements."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from replifed.claims import scores
 from replifed.claims.scores import NOT_RUN, STATUSES, Met, Row
-from replifed.errors import ReplifedError
+from replifed.errors import ReplifedError, counted
 from replifed.report.sentences import row
 
-# What stands between these in the README is written by `replifed claims document`.
+# What stands between these, in the README and docs/score.md, is written by `replifed claims document`.
 BEGIN, END = "<!-- score: `replifed claims document` writes this -->", "<!-- end of the score -->"
 COLOURS = dict(zip(STATUSES, ("#009e73", "#56b4e9", "#cc79a7", "#d55e00", "#bbbbbb", "#eeeeee"), strict=True))
 _PRINTED = {"holds": "hold", "fails": "fail", "inconclusive": "inconclusive", NOT_RUN: NOT_RUN}
+_AS_NAMED = {status: status for status in STATUSES}
 # Of the picture, in pixels: a square a main claim, a bar for the other statements.
 _WIDTH, _ROW, _LEFT, _TOP, _SQUARE = 760, 28, 110, 52, 22
 
@@ -39,6 +40,12 @@ def score(paper: str, statements: Iterable[Row]) -> Score:
     return Score(paper, scores.by_status(main), printed, met, scores.by_status(others))
 
 
+def summary(papers: Iterable[Score]) -> str:
+    """Markdown, a line: the main claims of all papers by status."""
+    main = sum((one.main for one in papers), Counter[str]())
+    return f"**{counted(main.total(), 'main claim')}: {_few(main, _AS_NAMED)}**\n"
+
+
 def table(papers: Sequence[Score]) -> str:
     """Markdown, a line a paper; papers without main claims, such as a comparison, come last."""
     heads = ["main claims of", *STATUSES, "in the printed account alone", "values met", "other statements"]
@@ -49,7 +56,7 @@ def table(papers: Sequence[Score]) -> str:
             *(f"{one.main[status]}" if one.main else "" for status in STATUSES),
             _few(one.printed, _PRINTED),
             one.met.in_words,
-            _few(one.others, {status: status for status in STATUSES}),
+            _few(one.others, _AS_NAMED),
         ]
         lines.append(row(*cells))
     return "".join(lines)
