@@ -5,6 +5,7 @@ import csv
 import os
 import platform
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -17,7 +18,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from copies import Copy, copy_repository, surroundings
+import warm
+from copies import ROOT, Copy, copy_repository, surroundings
 from replifed.claims.reference import accept, compare
 from replifed.claims.verdicts import VERDICTS
 from replifed.partition import store
@@ -280,3 +282,99 @@ def test_another_processor_changes_rounding_alone(killed, tmp_path):
         [sys.executable, "-m", "replifed", "claims", *map(str, words)], capture_output=True, text=True
     )
     assert told.returncode == 0, told.stdout
+
+
+# --- The commands of the README ---
+
+README = (ROOT / "README.md").read_text()
+COMMANDS = {
+    line.partition(" #")[0].strip()
+    for block in re.findall(r"^```\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    for line in block.splitlines()
+}
+SET_UP = {"make setup && . .venv/bin/activate", "make test"}  # test_makefile.py has these
+ALL = {"make", "make small", "snakemake --cores 8 all"}
+# How each is called at the tiny scale, where that is not as it stands, and what it says.
+SAYS = {
+    "replifed claims --reference --main": ("", "main claim fedplt."),
+    "replifed claims --reference --paper fedplt": ("", "main claim fedplt."),
+    "replifed show fedplt/fig3 --reference": ("", "^Figure 3: "),
+    "replifed claims --reference --why fedplt.table2.best": ("", "^fedplt.table2.best: "),
+    "replifed make fedplt/fig3 --small": (
+        "replifed make fedplt/fig2 --configfile config/tiny.yaml",
+        "^figures/tiny/fedplt/fig2.pdf$",
+    ),
+    "replifed make fedplt.fig3.exact --cores 2": (
+        "replifed make fedplt.fig2.best --cores 2 --configfile config/tiny.yaml",
+        "^fedplt.fig2.best$",
+    ),
+    "replifed diff": ("replifed diff results/tiny results/tiny", "nothing moved"),
+    "replifed check mine.py:Mine": ("", "^Mine: 16 of 16 parts of the contract are kept"),
+    "replifed compare mine.py:Mine --data a9a --against fedavg,fedlin --cores 2": (
+        "replifed compare mine.py:Mine --data a9a --against fedavg,fedlin --cores 2 --small --dry-run "
+        "--config papers=[cross]",
+        "^compare: tune mine on a9a$",
+    ),
+    "replifed new paper demo --to my_papers": ("", "snakemake --cores 2 demo"),
+}
+
+
+def say(folder: Path, command: str, python: str = "") -> str:
+    """What a command of the README prints in a copy, with the method that it tells to begin from."""
+    fedavg = (ROOT / "src/replifed/algorithms/fedavg.py").read_text()
+    (folder / "mine.py").write_text(fedavg.replace("class FedAvg", "class Mine"))
+    program, *words = shlex.split(command)
+    done = subprocess.run(
+        [python or warm.executable(), "-m", program, *words],
+        cwd=folder,
+        env=surroundings() | {"PYTHONPATH": str(folder / "src"), "REPLIFED_OFFLINE": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_each_command_of_the_readme_is_run():
+    assert SET_UP | ALL | SAYS.keys() == COMMANDS
+
+
+@pytest.mark.parametrize("command", SAYS)
+def test_a_command_of_the_readme_does_what_it_says(killed, command):
+    tiny, says = SAYS[command]
+    assert re.search(says, said := say(killed.folder, tiny or command), re.MULTILINE), said
+
+
+def recipe(command: str) -> str:
+    """What a target of `make` calls, but for the environment."""
+    _, *target = command.split()
+    said = subprocess.run(
+        ["make", "--dry-run", "CORES=2", *target], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return said.stdout.removeprefix("sh tools/environment.sh ").strip()
+
+
+@pytest.mark.parametrize("command", sorted(ALL))
+def test_all_as_the_readme_calls_it_is_what_these_tests_ran(command):
+    called = recipe(command) if command.startswith("make") else command
+    assert re.fullmatch(r"snakemake --cores \d all( --configfile config/small.yaml)?", called)
+
+
+# What takes minutes, as it stands there or at the reduced scale.
+LONG = {
+    "replifed make fedplt/fig3 --small": "^figures/small/fedplt/fig3.pdf$",
+    "replifed make fedplt.fig3.exact --cores 2": "^fedplt.fig3.exact$",
+    "replifed compare mine.py:Mine --data a9a --against fedavg,fedlin --cores 2 --small": "report.html$",
+    "make small": "main claims: ",
+}
+
+
+@pytest.mark.on_demand
+@pytest.mark.parametrize("command", LONG)
+def test_a_long_command_of_the_readme_does_what_it_says(tmp_path, command):
+    assert command.removesuffix(" --small") in COMMANDS or command in COMMANDS
+    copy = copy_repository(tmp_path, stubs={}, papers=None)
+    called = recipe(command) if command.startswith("make") else command
+    assert re.search(LONG[command], said := say(copy.folder, called, sys.executable), re.MULTILINE), said
