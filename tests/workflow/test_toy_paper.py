@@ -1,11 +1,13 @@
 """A paper more, of two files: its results, its claims one by one, and the seeds that a pilot asks for."""
 
 import json
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
 
-from copies import copy_repository
+from copies import copy_repository, surroundings
 from replifed.claims.seeds import number_for
 
 SETTINGS = """
@@ -116,8 +118,16 @@ def test_a_paper_more_is_two_files(made):
 
 def test_one_claim_alone_is_made_by_the_command_beside_it(made):
     command = claims_of(made).loc["toy.end", "command"]
-    assert command == "snakemake results/toy/claims/end.csv --cores 2"
-    assert made.snakemake(*command.split()[1:]).status == 0
+    assert command == "replifed make toy.end --cores 2"
+    said = subprocess.run(
+        [sys.executable, "-m", *command.split()],
+        cwd=made.folder,
+        env={**surroundings(), "PYTHONPATH": str(made.folder / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert said.returncode == 0
+    assert "✓ holds" in said.stdout
     alone = (made.folder / "results/toy/claims/end.csv").read_text().splitlines()
     assert alone[1:] == (made.folder / "results/toy/claims.csv").read_text().splitlines()[2:]
     unknown = made.snakemake("--cores", "1", "results/toy/claims/ende.csv")
