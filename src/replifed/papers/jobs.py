@@ -123,7 +123,6 @@ def artefact(
 
     Outputs are by suffix: csv, and either pdf and png, or md and tex.
     """
-    import pandas as pd
 
     from replifed.papers.inputs import Inputs
 
@@ -136,8 +135,7 @@ def artefact(
         frame = frame.assign(data=data, scale=scale)
     write_text(outputs["csv"], frame.to_csv(index=False, float_format="%.12g"))
     # What is drawn is what the CSV says, to the last digit.
-    texts = dict.fromkeys(getattr(made, "texts", ()), str)
-    frame = pd.read_csv(outputs["csv"], keep_default_na=False, na_values=["nan"], dtype=texts)
+    frame = _read_back(made, outputs["csv"])
     publish = _draw if "png" in outputs else _print_table
     publish(made, frame, outputs, data, scale)
 
@@ -146,22 +144,17 @@ def shown(paper: str, name: str, content: bytes) -> str:
     """Say what a figure or a table came to, from its CSV: tables as Markdown, curves in words."""
     import io
 
-    import pandas as pd
-
     from replifed.figures.grid import Grid
     from replifed.report.curves import in_words
 
     kind = "figures" if name in _part(paper, "figures").FIGURES else "tables"
     made = getattr(_part(paper, kind), kind.upper())[name]
-    texts = dict.fromkeys(getattr(made, "texts", ()), str)
-    frame = pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=["nan"], dtype=texts)
+    frame = _read_back(made, io.BytesIO(content))
     if isinstance(made, Grid):
         return "\n\n".join(filter(None, [made.title, in_words(made, frame)]))
     if kind == "figures":
         return "\n\n".join([made.title, made.caption, frame.head(20).to_string(index=False)])
-    readable = made.show(frame)
-    tables = readable if isinstance(readable, dict) else {"": readable}
-    return "\n\n".join(_markdown(made, tables))
+    return "\n\n".join(_markdown(made, _readable(made, frame)))
 
 
 def about(paper: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -393,15 +386,28 @@ def _draw(made: Artefact, frame: Any, outputs: dict[str, Path], data: str, scale
 
 
 def _print_table(made: Artefact, frame: Any, outputs: dict[str, Path], data: str, scale: str) -> None:
-    readable: Any = made.show(frame)
     note = "; ".join(filter(None, (data, "" if scale == "paper" else f"scale: {scale}")))
-    tables = readable if isinstance(readable, dict) else {"": readable}
+    tables = _readable(made, frame)
     markdown, latex = _markdown(made, tables), []
     for title, table in tables.items():
         caption = "; ".join(filter(None, (made.title, title, note)))
         latex.append(table.style.hide(axis="index").to_latex(hrules=True, caption=caption))
     write_text(outputs["md"], "\n\n".join([*markdown, *([f"*{note}*"] if note else [])]) + "\n")
     write_text(outputs["tex"], "\n".join(latex))
+
+
+def _read_back(made: Artefact, source: Any) -> Any:
+    """Read the numbers of an artefact from its CSV."""
+    import pandas as pd
+
+    texts = dict.fromkeys(getattr(made, "texts", ()), str)
+    return pd.read_csv(source, keep_default_na=False, na_values=["nan"], dtype=texts)
+
+
+def _readable(made: Any, frame: Any) -> dict[str, Any]:
+    """Tables of an artefact by title, "" that of the only one."""
+    tables = made.show(frame)
+    return tables if isinstance(tables, dict) else {"": tables}
 
 
 def _markdown(made: Any, tables: dict[str, Any]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import lzma
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -40,9 +39,6 @@ def write(run: Run, folder: Path) -> int:
                 )
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        readme = folder / "README.md"
-        if readme.is_file():
-            shutil.copy(readme, Path(made, "new"))
         if folder.exists():
             folder.rename(Path(made, "old"))
         Path(made, "new").rename(folder)
@@ -56,7 +52,7 @@ def _is_kept(name: str) -> bool:
 def faults(run: Run) -> list[str]:
     """Name the parts of the reference that are not as its manifest lists them, and those that it lacks."""
     listed = {row["sha256"] for row in run.rows("manifest.csv")}
-    unlisted = ("manifest.csv", "environment.json", "settings.json", ABOUT, "README.md")
+    unlisted = ("manifest.csv", "environment.json", "settings.json", ABOUT)
     found = [
         f"{name}: not as the manifest lists it"
         for name in run.parts

@@ -69,7 +69,8 @@ def _overlaid(one: Difference, a: Run, b: Run) -> str:
     axes.legend(frameon=False)
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue().partition("<svg")[1] + text.getvalue().partition("<svg")[2]
+    _, tag, drawn = text.getvalue().partition("<svg")  # behind the declaration of a file
+    return f"{tag}{drawn}"
 
 
 def _run_of(frame: pd.DataFrame, at: int) -> pd.DataFrame:
