@@ -286,7 +286,31 @@ def rewritten(file, **members):
     return stream.getvalue()
 
 
+def unpackable(file):
+    """An archive whose packed verdicts begin with a block of no type that there is."""
+    content = bytearray(file.read_bytes())
+    start = zipfile.ZipFile(file).getinfo("claims.csv").header_offset
+    content[start + 30 + len("claims.csv")] = 0xFF
+    return bytes(content)
+
+
+def locked(file):
+    """An archive whose verdicts want a password, by the flags in its directory."""
+    content = bytearray(file.read_bytes())
+    start = zipfile.ZipFile(file).getinfo("claims.csv").header_offset
+    entry = content.rindex(b"claims.csv", 0, content.rindex(b"environment.json")) - 46
+    content[start + 6] |= 1
+    content[entry + 8] |= 1
+    return bytes(content)
+
+
 BAD = {
+    "of changed packed bytes": (unpackable, "claims.csv is damaged"),
+    "with a password": (locked, "claims.csv is damaged"),
+    "of other columns": (
+        lambda file: rewritten(file, **{"claims.csv": b"a,b\n1,2\n"}),
+        "it has no column id",
+    ),
     "cut short": (lambda file: file.read_bytes()[:1000], "not an archive of a run"),
     "another zip": (lambda file: rewritten(file, **{"run.json": None}), "it has no run.json"),
     "of a newer version": (

@@ -41,7 +41,7 @@ def add(commands: Any) -> None:
     )
     what = "a folder of results or of a run, an archive, a CSV of references, or `reference`"
     diff.add_argument("a", nargs="?", metavar="A", help=f"{what}; default: the run of this folder")
-    diff.add_argument("b", nargs="?", metavar="B", help="likewise; default: the reference run")
+    diff.add_argument("b", nargs="?", default="reference", metavar="B", help="likewise; default: reference")
     diff.add_argument("--all", action="store_true", help=f"print all differences, not the worst {_SHOWN}")
     add_file(diff, "--html", help="write a page with the curves of both over each other")
     diff.add_argument("--markdown", action="store_true", help="print them as a table of Markdown")
@@ -71,7 +71,7 @@ def add(commands: Any) -> None:
     certificate.add_argument("--orcid", required=True, help="whose ORCID this is")
     certificate.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
     text = "what to compare with, as `replifed diff` takes it; default: the reference run"
-    certificate.add_argument("--against", metavar="B", help=text)
+    certificate.add_argument("--against", default="reference", metavar="B", help=text)
     _add_run(certificate)
 
 
@@ -80,7 +80,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     add_configfile(parser)
 
 
-def own_run(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+def _own_run(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """Return the run of this folder at the scale that the options name, and its settings."""
     from replifed.cli.arguments import SMALL
     from replifed.runs.opened import Run, of_folders
@@ -97,12 +97,19 @@ def own_run(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     return Run(run.place, {**run.parts, "settings.json": stated}), config
 
 
+def _named(place: str) -> Any:
+    """Return the run that `place` names: the reference, wherever it lies, or what is there."""
+    from replifed.runs import opened
+
+    return opened.reference() if place == str(opened.REFERENCE) else opened.open_run(Path(place))
+
+
 def _archive(arguments: argparse.Namespace) -> None:
     from replifed.runs import archived
 
     if arguments.out.suffix != ".zip":
         raise ConfigError(f"{arguments.out}: give the archive a name that ends with .zip")
-    run, config = own_run(arguments)
+    run, config = _own_run(arguments)
     workflow = Path(archived.WORKFLOW)
     files = {archived.WORKFLOW: workflow.read_bytes()} if workflow.is_file() else {}
     count = archived.write(archived.whole(run, config), arguments.out, arguments.agent, files)
@@ -110,15 +117,10 @@ def _archive(arguments: argparse.Namespace) -> None:
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    from replifed.runs import compared, opened
+    from replifed.runs import compared
 
-    def run_of(place: str | None) -> Any:
-        if place == str(opened.REFERENCE) or (place is None and arguments.a is not None):
-            return opened.reference()
-        return own_run(arguments)[0] if place is None else opened.open_run(Path(place))
-
-    a = run_of(arguments.a)
-    b = opened.reference() if arguments.b is None else run_of(arguments.b)
+    a = _own_run(arguments)[0] if arguments.a is None else _named(arguments.a)
+    b = _named(arguments.b)
     found = compared.compare(a, b, _progress)
     if arguments.html:
         from replifed.runs.page import write
@@ -139,15 +141,15 @@ def _diff(arguments: argparse.Namespace) -> int:
 def _certificate(arguments: argparse.Namespace) -> None:
     from replifed.cli.arguments import check_known
     from replifed.papers.jobs import about
-    from replifed.runs import certified, compared, opened
+    from replifed.runs import certified, compared
 
     if not re.fullmatch(r"(\d{4}-){3}\d{3}[\dX]", arguments.orcid):
         raise ConfigError(
             f"--orcid {arguments.orcid}: an ORCID is four groups of digits, 0000-0000-0000-0000"
         )
-    run, config = own_run(arguments)
+    run, config = _own_run(arguments)
     check_known("paper", arguments.paper, config["papers"])
-    other = opened.open_run(Path(arguments.against)) if arguments.against else opened.reference()
+    other = _named(arguments.against)
     found = compared.compare(run, other, _progress)
     paper, titles = about(arguments.paper)
     codechecker = {"name": arguments.name, "ORCID": arguments.orcid}
@@ -166,7 +168,7 @@ def _show(arguments: argparse.Namespace) -> None:
     from replifed.runs import kept, opened
 
     paper, slash, name = arguments.name.partition("/")
-    run = opened.reference() if arguments.reference else own_run(arguments)[0]
+    run = opened.reference() if arguments.reference else _own_run(arguments)[0]
     part = f"tables/{paper}/{name}.csv"
     if not slash or part not in run:
         from replifed.errors import unknown_name

@@ -137,7 +137,7 @@ def _described(run: Run, contents: Mapping[str, bytes], agent: str) -> bytes:
         crate.add(
             ContextEntity(crate, f"#{name}", properties={"@type": "Dataset", "name": name, "sha256": digest})
         )
-        for name, digest in sorted(_data(run).items())
+        for name, digest in sorted(run.raw_files().items())
     ]
     action = crate.add(
         ContextEntity(
@@ -152,9 +152,3 @@ def _described(run: Run, contents: Mapping[str, bytes], agent: str) -> bytes:
     crate.mainEntity = next((part for part in parts if part.id == WORKFLOW), engine)
     metadata = crate.metadata.generate()
     return (json.dumps(metadata, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
-
-
-def _data(run: Run) -> dict[str, str]:
-    """Hashes of the raw files of the data, by "id/file"."""
-    named = {row.get("file") or "": row["sha256"] for row in run.rows("manifest.csv")}
-    return {name.partition("/raw/")[2]: digest for name, digest in named.items() if "/raw/" in name}

@@ -60,14 +60,6 @@ def of_runs(a: Run, b: Run) -> str:
 
 def of_data(a: Run, b: Run) -> dict[str, str]:
     """Name the data sets whose raw files differ by their hashes, by id."""
-    ours, theirs = _raw(a), _raw(b)
+    ours, theirs = a.raw_files(), b.raw_files()
     both = {name.split("/")[0] for name in ours.keys() & theirs.keys() if ours[name] != theirs[name]}
     return {name: f"other data: the raw files of {name} differ" for name in sorted(both)}
-
-
-def _raw(run: Run) -> dict[str, str]:
-    """Hashes of raw files, by "id/file"."""
-    if "manifest.csv" not in run:
-        return {}
-    named = ((row.get("file") or "", row["sha256"]) for row in run.rows("manifest.csv") if row.get("file"))
-    return {name.partition("/raw/")[2]: digest for name, digest in named if "/raw/" in name}

@@ -13,6 +13,7 @@ import io
 import json
 import lzma
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +30,14 @@ ABOUT = "run.json"
 CLOSING = ("claims.csv", "statements.csv", "not_claimed.csv", "manifest.csv", "environment.json")
 # The folder that is meant where none is named.
 REFERENCE = Path("reference")
+# What a damaged file, or an archive that wants a password or another way of packing, may raise.
+_UNREADABLE = (OSError, EOFError, ValueError, RuntimeError, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
+# Columns without which nothing can be compared.
+_COLUMNS = {
+    "claims.csv": ("id", "paper", "data", "measured", "verdict"),
+    "statements.csv": ("statement_id", "paper", "status"),
+    "manifest.csv": ("sha256", "file"),
+}
 
 
 @dataclass(frozen=True)
@@ -47,22 +56,21 @@ class Run:
             raise DataError(f"{self.place}: it has no {name}")
         try:
             return self.parts[name]()
-        except (
-            OSError,
-            EOFError,
-            ValueError,
-            lzma.LZMAError,
-            zipfile.BadZipFile,
-            NotImplementedError,
-        ) as error:
+        except _UNREADABLE as error:
             raise DataError(f"{self.place}: {name} is damaged: {error}") from error
 
     def rows(self, name: str) -> list[dict[str, str]]:
         """Return the lines of a CSV, every field as text."""
         try:
-            return list(csv.DictReader(io.StringIO(self.read(name).decode(), newline="")))
+            reader = csv.DictReader(io.StringIO(self.read(name).decode(), newline=""), restval="")
+            rows = list(reader)
         except (UnicodeDecodeError, csv.Error) as error:
             raise DataError(f"{self.place}: {name} is damaged: {error}") from error
+        if lacking := [
+            column for column in _COLUMNS.get(name, ()) if column not in (reader.fieldnames or ())
+        ]:
+            raise DataError(f"{self.place}: {name} is damaged: it has no column {lacking[0]}")
+        return rows
 
     def entries(self, name: str) -> dict[str, Any]:
         """Return a JSON object; empty where the run has none of this name."""
@@ -85,6 +93,11 @@ class Run:
         """True if a run that is whole would have a paper's parts of a kind here."""
         papers = self.entries(ABOUT).get("histories")
         return not self.verdicts_alone and (kind != "histories" or papers is None or paper in papers)
+
+    def raw_files(self) -> dict[str, str]:
+        """Return the hashes of the raw files of data that the manifest lists, by "id/file"."""
+        rows = self.rows("manifest.csv") if "manifest.csv" in self else []
+        return {row["file"].partition("/raw/")[2]: row["sha256"] for row in rows if "/raw/" in row["file"]}
 
     def of_kind(self, kind: str) -> list[str]:
         """Return the names of all ``histories``, ``tuned`` or ``tables``, sorted."""
@@ -176,7 +189,7 @@ def _opened_archive(file: Path) -> Run:
     try:
         archive = zipfile.ZipFile(file)
         members = archive.infolist()
-    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+    except _UNREADABLE as error:
         raise DataError(f"{file}: not an archive of a run: {error}") from error
     for member in members:
         path = PurePosixPath(member.filename)
@@ -201,11 +214,6 @@ def _checked(run: Run) -> Run:
             f"{run.place}: written by replifed {version}, in schema {schema}; this one knows up to {SCHEMA}"
         )
     return run
-
-
-def about(scale: str, papers: list[str], version: str) -> dict[str, Any]:
-    """Return the entries of `run.json`."""
-    return {"schema": SCHEMA, "replifed": version, "scale": scale, "papers": papers}
 
 
 def reference(folder: Path | None = None) -> Run:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from replifed.runs.opened import Run
 from replifed.settings import settings_for
 from replifed.settings.comparison import comparison
 from replifed.store import hashes
+from replifed.store.atomic import replacing
 from replifed.store.histories import read_history
 from replifed.store.provenance import canonical_json, source_hash
 from replifed.workflow.plan import LENT, Plan
@@ -65,7 +65,7 @@ def _of_the_split(
     file = plan.in_results(f"{COMPARED}/{experiment}/partition.npz")
     if not Path(file).is_file() and make([file]):
         return "its data could not be split"
-    digest = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    digest = hashes.file_hash(Path(file))
     listed = {
         row["sha256"]
         for row in reference.rows("manifest.csv")
@@ -102,8 +102,10 @@ def _copy(plan: Plan, experiment: str, method: str, reference: Run) -> None:
         name = f"{kind}/{COMPARED}/{experiment}/{method}{end}"
         if name in reference:
             file = Path(plan.in_results(f"{LENT}/{experiment}/{method}{suffix}"))
-            file.parent.mkdir(parents=True, exist_ok=True)
             content = reference.read(name)
-            if not file.is_file() or file.read_bytes() != content:
-                file.write_bytes(content)
+            if (
+                not file.is_file() or file.read_bytes() != content
+            ):  # else its time stays, and no figure is made anew
+                with replacing(file) as temporary:
+                    Path(temporary).write_bytes(content)
             hashes.record([file])
