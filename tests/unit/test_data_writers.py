@@ -3,6 +3,8 @@
 import gzip
 import struct
 import tarfile
+from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
@@ -133,6 +135,17 @@ def test_a_damaged_matlab_file_is_named(tmp_path):
                 assert str(path) in str(error) and "\n" not in str(error)
                 faults.add(type(error.__cause__).__name__)
     assert {"ValueError", "error"} <= faults
+
+
+def test_grey_values_are_those_of_exact_arithmetic():
+    """Ties above all: a matrix product rounds these as its processor has it."""
+    colours = np.stack(np.meshgrid(*3 * [np.arange(0, 256, 10)], indexing="ij"), axis=-1).reshape(-1, 3)
+    ties = colours[colours @ [2989, 5870, 1140] % 10_000 == 5000]
+    assert len(ties) > 5
+    pixels = np.concatenate([ties, np.random.default_rng(0).integers(0, 256, (2000, 3))])
+    weights = Fraction(2989, 10_000), Fraction(5870, 10_000), Fraction(1140, 10_000)
+    exact = [round(sum(map(mul, weights, pixel), Fraction(0))) for pixel in pixels.tolist()]
+    assert images.grey([pixels[None].astype(np.uint8)])[0].tolist() == exact
 
 
 def test_frames_of_a_video(tmp_path):

@@ -33,8 +33,8 @@ WRITERS, DIGITS = 350, 100
 # Writers and digits of the release's training part, by its documentation.
 RELEASE = (3383, 341_873)
 _MEMBER = "fed_emnist_digitsonly_train.h5"
-# ITU-R BT.601, as rgb2gray has it.
-_LUMA = np.array([0.2989, 0.5870, 0.1140])
+# ITU-R BT.601, as rgb2gray has it: in integers, so that every processor rounds a tie alike.
+_LUMA, _WHOLE = np.array([2989, 5870, 1140]), 10_000
 # Type of a compressed variable in a MATLAB file.
 _COMPRESSED = 15
 _STEP = 1 << 20  # bytes that are unpacked at a time
@@ -189,8 +189,15 @@ def read_writers_idx(
 
 
 def grey(frames: Iterable[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Turn colour frames, (height, width, 3) each, into grey ones, a row each."""
-    return np.stack([np.round(frame @ _LUMA).astype(np.uint8).reshape(-1) for frame in frames])
+    """Turn colour frames, (height, width, 3) each, into grey ones, a row each; ties go to the even value."""
+    return np.stack([_rounded(frame.astype(np.int64) @ _LUMA).reshape(-1) for frame in frames])
+
+
+def _rounded(scaled: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Divide by `_WHOLE` and round half to even."""
+    below, rest = np.divmod(scaled, _WHOLE)
+    up = (2 * rest > _WHOLE) | ((2 * rest == _WHOLE) & (below % 2 == 1))
+    return (below + up).astype(np.uint8)
 
 
 def read_mp4(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], NDArray]:
