@@ -139,7 +139,6 @@ def test_a_fault_of_the_user_is_one_line_and_status_2(calls, capsys, words, mess
             "not of the form",
         ),
         (["data", "fetch", "mnist", "--policy", "reel"], "'real'? (known: auto, real, surrogate)"),
-        ([], "required: COMMAND; see `replifed --help`"),
         (["clams"], "unknown command 'clams'; did you mean 'claims'?"),
         (["claims", "chek"], "unknown command 'chek'; did you mean 'check'?"),
         (["list", "artefact"], "did you mean 'artefacts'?"),

@@ -2,7 +2,7 @@
 
 Handlers import modules when they run, so that a job does not wait for imports that it does not use.
 
-commands for people:
+commands for people (without one: the runs of this folder, and what comes next):
   list        papers, artefacts, data sets and methods; and jobs, with the time that they took
   make        make one figure or table, a paper, or all, by name
   run         run one method on one experiment
@@ -47,7 +47,7 @@ import threading
 from collections.abc import Sequence
 
 from replifed import __version__
-from replifed.cli import check, claims, columns, data, listing, make, new, runs, steps
+from replifed.cli import check, claims, columns, data, listing, make, new, next_steps, runs, steps
 from replifed.cli.arguments import OneLineParser, call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes, usage
@@ -66,11 +66,16 @@ _EPILOG = "\n".join(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, by default with the arguments of the process; return its status.
 
+    Without arguments, print what has been run in this folder, and what comes next.
+
     The status is 0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, 143 after
     SIGTERM, else that of the call of Snakemake.
     """
-    arguments = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = _parser().parse_args(words) if words else None
     try:
+        if arguments is None:
+            return next_steps.show()
         _notice_ends()
         hashes.check(files_of(arguments, arguments.reads))
         status = call(arguments.handler, arguments)

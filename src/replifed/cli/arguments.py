@@ -168,6 +168,13 @@ def add_small(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--small", action="store_true", help=f"at the reduced scale of {SMALL}")
 
 
+def with_small(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Add the settings of the reduced scale to the user's, if it was asked for."""
+    if arguments.small:
+        arguments.configfile = [SMALL, *arguments.configfile]
+    return arguments
+
+
 def add_snakemake(parser: argparse.ArgumentParser) -> None:
     """Add the options of commands that call Snakemake."""
     add_configfile(parser)

@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import SMALL, add_command, add_small, add_snakemake, call_snakemake, load_config
+from replifed.cli.arguments import (
+    add_command,
+    add_small,
+    add_snakemake,
+    call_snakemake,
+    load_config,
+    with_small,
+)
 from replifed.errors import ConfigError, DataError, ReplifedError
 
 
@@ -75,8 +82,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         arguments.methods or arguments.data or arguments.against or arguments.config or arguments.configfile
     ):
         raise ConfigError("no method; give FILE.py:CLASS, or --against NAMES to compare built-in ones alone")
-    if arguments.small:
-        arguments.configfile = [SMALL, *arguments.configfile]
+    with_small(arguments)
     named = [word.rpartition("=")[::2] for word in arguments.methods]
     methods = {name or source.rpartition(":")[2].lower(): source for name, source in named}
     if len(methods) < len(named):

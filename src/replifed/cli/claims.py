@@ -6,7 +6,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import add_command, add_configfile, add_file, add_out, add_step, load_config
+from replifed.cli.arguments import (
+    add_command,
+    add_configfile,
+    add_file,
+    add_out,
+    add_small,
+    add_step,
+    load_config,
+    with_small,
+)
 from replifed.errors import ConfigError, ReplifedError
 
 
@@ -34,6 +43,7 @@ def add(commands: Any) -> None:
     claims.add_argument("--reference", action="store_true", help=text)
     text = "the reference; default: reference, or tests/golden/SCALE.csv of other scales, if it exists"
     add_file(claims, "--golden", help=text)
+    add_small(claims)
     add_configfile(claims)
     parts = claims.add_subparsers(title="references, and steps that the workflow calls", metavar="COMMAND")
 
@@ -129,7 +139,7 @@ def _show(arguments: argparse.Namespace) -> int:
     if arguments.reference:
         return _show_reference(arguments)
     if file is None:
-        config = load_config(arguments)
+        config = load_config(with_small(arguments))
         files.check_names(arguments.paper, arguments.verdict, config["papers"])  # making the file takes hours
         file = Path(config["paths"]["results"], "claims.csv")
     _check_file(file)

@@ -8,7 +8,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from replifed.cli.arguments import SMALL, add_command, add_small, add_snakemake, call_snakemake, load_config
+from replifed.cli.arguments import (
+    add_command,
+    add_small,
+    add_snakemake,
+    call_snakemake,
+    load_config,
+    with_small,
+)
 from replifed.cli.listing import TARGETS
 from replifed.errors import ConfigError, DataError, meant
 
@@ -34,9 +41,7 @@ def add(commands: Any) -> None:
 
 
 def _make(arguments: argparse.Namespace) -> int:
-    if arguments.small:
-        arguments.configfile = [SMALL, *arguments.configfile]
-    config = load_config(arguments)
+    config = load_config(with_small(arguments))
     if (
         "/" not in arguments.name
         and arguments.name.partition(".")[0] in config["papers"]

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import add_command, add_configfile, add_file, add_small, load_config
+from replifed.cli.arguments import add_command, add_configfile, add_file, add_small, load_config, with_small
 from replifed.errors import ConfigError, counted
 
 _SHOWN = 30  # lines of a comparison, unless all are asked for
@@ -82,13 +82,10 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _own_run(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """Return the run of this folder at the scale that the options name, and its settings."""
-    from replifed.cli.arguments import SMALL
     from replifed.runs.opened import Run, of_folders
     from replifed.store.provenance import canonical_json
 
-    if arguments.small:
-        arguments.configfile = [SMALL, *arguments.configfile]
-    config = load_config(arguments)
+    config = load_config(with_small(arguments))
     run = of_folders(Path(config["paths"]["results"]), Path(config["paths"]["figures"]))
     if not run.parts:
         scale = "".join(f" --configfile {file}" for file in arguments.configfile)
