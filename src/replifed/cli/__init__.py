@@ -17,6 +17,7 @@ commands for people (without one: the runs of this folder, and what comes next):
   archive     write a run as one zip, described as an RO-Crate
   certificate compare one paper with the reference run, as CODECHECK asks
   columns     name columns whose meaning is not written down (the others: docs/columns.md)
+  completion  write the script by which a shell completes commands and names
   manifest verify   name files that have changed since they were made
   schema      write the schema from which editors complete and check the settings
 
@@ -47,7 +48,7 @@ import threading
 from collections.abc import Sequence
 
 from replifed import __version__
-from replifed.cli import check, claims, columns, data, listing, make, new, next_steps, runs, steps
+from replifed.cli import check, claims, columns, completion, data, listing, make, new, next_steps, runs, steps
 from replifed.cli.arguments import OneLineParser, call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes, usage
@@ -131,4 +132,5 @@ def _parser() -> argparse.ArgumentParser:
     )
     for module in (listing, make, check, new, steps, data, claims, runs, columns):
         module.add(commands)
+    completion.add(commands, parser)
     return parser
