@@ -291,8 +291,8 @@ def test_data_parse_writes_beside_the_raw_folder(calls):
 
 
 def test_data_all_asks_snakemake(calls):
-    assert cli.main(["data", "all", "--cores", "3", "--dry-run"]) == 0
-    assert calls[0][1][2:] == ["snakemake", "data", "--cores", "3", "--dry-run"]
+    assert cli.main(["data", "all", "--cores", "3"]) == 0
+    assert calls[0][1][2:] == ["snakemake", "data", "--cores", "3"]
 
 
 @pytest.mark.parametrize("words", [["data"], ["data", "status"]])

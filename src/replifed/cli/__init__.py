@@ -47,7 +47,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
-from replifed import __version__
+from replifed import __version__, bar
 from replifed.cli import check, claims, columns, completion, data, listing, make, new, next_steps, runs, steps
 from replifed.cli.arguments import OneLineParser, call, files_of
 from replifed.errors import ReplifedError
@@ -83,11 +83,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         hashes.record(files_of(arguments, arguments.writes))
         return status
     except ReplifedError as error:
+        bar.clear()
         first, *more = str(error).splitlines() or [""]
         print("\n".join([f"replifed: error: {first}", *(f"  {line}" for line in more)]), file=sys.stderr)
         return 2
     except KeyboardInterrupt as error:
         number = error.args[0] if error.args else signal.SIGINT
+        bar.clear()
         how = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
         print(f"replifed: {how}; give the same command again to go on", file=sys.stderr)
         return 128 + number

@@ -102,7 +102,7 @@ def _compare(arguments: argparse.Namespace) -> int:
             requested |= _taken(config, arguments)
     options = {"methods": methods, "comparison": requested}
     settings = [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
-    status = call_snakemake("compare", arguments, settings, one_line=True)
+    status = call_snakemake("compare", arguments, settings)
     if status == 0 and not arguments.dry_run:
         folder = Path(load_config(arguments)["paths"]["figures"], "compare")
         names = ["fig1.pdf", "table1.md", "pairs.md", "partition.pdf", "heterogeneity.md"]
@@ -127,7 +127,7 @@ def _taken(config: dict[str, Any], arguments: argparse.Namespace) -> dict[str, l
         return {}
     if reference.entries(opened.ABOUT).get("scale") != config["scale"]:
         return {}
-    found = lend(config, reference, lambda files: call_snakemake(files, arguments, one_line=True))
+    found = lend(config, reference, lambda files: call_snakemake(files, arguments))
     if found.runs:
         runs = counted(len(found.runs), "run")
         print(f"{runs} of built-in methods from the reference run, {kept.in_words(reference)}")

@@ -50,7 +50,7 @@ def _make(arguments: argparse.Namespace) -> int:
         return _make_claims(arguments, config)
     name = named(arguments.name, config)
     paths = files(name, config)
-    status = call_snakemake(paths[0] if paths else name, arguments, one_line=True)
+    status = call_snakemake(paths[0] if paths else name, arguments)
     if status == 0 and not arguments.dry_run:
         options = "".join(f" --configfile {file}" for file in arguments.configfile)
         print("\n".join([*paths, *_verdicts(name, config, options)]))
@@ -111,7 +111,7 @@ def _make_claims(arguments: argparse.Namespace, config: Mapping[str, Any]) -> in
     paper = arguments.name.partition(".")[0]
     names = [claim.id.removeprefix(f"{paper}.") for claim in claims_named(paper, arguments.name)]
     files = [f"{config['paths']['results']}/{paper}/claims/{name}.csv" for name in names]
-    status = call_snakemake(files, arguments, one_line=True)
+    status = call_snakemake(files, arguments)
     if status == 0 and not arguments.dry_run:
         accepted, told = _accepted()
         for row in (row for file in files for row in read(file)):
