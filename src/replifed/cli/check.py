@@ -87,6 +87,8 @@ def _compare(arguments: argparse.Namespace) -> int:
     methods = {name or source.rpartition(":")[2].lower(): source for name, source in named}
     if len(methods) < len(named):
         raise ConfigError("two methods have the same name; give them as NAME=FILE:CLASS")
+    for source in methods.values():
+        _check_own(source)
     keys = ("data", "against", "partition", "clients", "sizes")
     requested = {key: getattr(arguments, key) for key in keys if getattr(arguments, key) not in (None, [])}
     if arguments.vary:
@@ -96,8 +98,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         merged = {**loaded.get("comparison", {}), **requested}
         config = with_offered({**loaded, "methods": methods, "comparison": merged})
         for (section, *key), text in errors(config):
-            if section == "comparison":
-                raise ConfigError(f"--{key[0]}: {text}")
+            raise ConfigError(f"--{key[0]}: {text}" if section == "comparison" else text)
         if arguments.reference and not arguments.dry_run:
             requested |= _taken(config, arguments)
     options = {"methods": methods, "comparison": requested}
@@ -113,6 +114,17 @@ def _compare(arguments: argparse.Namespace) -> int:
             raise ReplifedError(f"Snakemake made nothing in {folder}; what it says is in .snakemake/log")
         print("\n".join([*map(str, made or files), *_outcomes(folder / "vary_axes.csv", arguments.vary)]))
     return status
+
+
+def _check_own(source: str) -> None:
+    """Reject what is no method of one's own before anything is made."""
+    from replifed.algorithms.registry import BUILT_IN, method_class
+
+    if source in BUILT_IN:
+        raise ConfigError(f"{source} is a built-in method; name it with --against {source}")
+    if ":" not in source:
+        raise ConfigError(f"{source}: give a method of your own as FILE.py:CLASS, such as mine.py:Mine")
+    method_class(source)
 
 
 def _taken(config: dict[str, Any], arguments: argparse.Namespace) -> dict[str, list[str]]:

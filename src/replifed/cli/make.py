@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -52,7 +53,9 @@ def _make(arguments: argparse.Namespace) -> int:
     paths = files(name, config)
     status = call_snakemake(paths[0] if paths else name, arguments)
     if status == 0 and not arguments.dry_run:
-        options = "".join(f" --configfile {file}" for file in arguments.configfile)
+        words = [word for file in arguments.configfile for word in ("--configfile", file)]
+        words += ["--config", *arguments.config] if arguments.config else []
+        options = "".join(f" {shlex.quote(word)}" for word in words)
         print("\n".join([*paths, *_verdicts(name, config, options)]))
     return status
 
@@ -159,12 +162,15 @@ def _verdicts(name: str, config: Mapping[str, Any], options: str) -> Iterator[st
     if artefact:
         rows = _of_artefact(paper, artefact, config)
         yield from (f"{row['verdict']:12}  {row['id']}  {number_text(row)}".rstrip() for row in rows)
+    if artefact and rows:
+        yield f"at scale {config['scale']}; one in full: `replifed make {rows[0]['id']}{options}`"
+        yield f"those of the accepted run: `replifed show {name} --reference`"
     if artefact and (others := _claims_on(paper, artefact) - len(rows)):
-        yield f"{others} more need other runs of {paper}, by: snakemake {measured} --cores 2{options}"
+        yield f"{others} more need other runs of {paper}: `snakemake {measured} --cores 2{options}`"
     if not artefact and measured.is_file():
         yield from scores.in_lines(scores.statements(read(measured)))
     elif not artefact:
-        yield f"its claims are measured by: snakemake {measured} --cores 2{options}"
+        yield f"its claims are measured by `snakemake {measured} --cores 2{options}`"
 
 
 def _claims_on(paper: str, artefact: str) -> int:

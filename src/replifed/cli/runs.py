@@ -96,7 +96,7 @@ def _own_run(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     run = of_folders(Path(config["paths"]["results"]), Path(config["paths"]["figures"]))
     if not run.parts:
         scale = "".join(f" --configfile {file}" for file in arguments.configfile)
-        raise ConfigError(f"{run.place} holds no run; `snakemake all --cores 2{scale}` makes it")
+        raise ConfigError(f"{run.place} holds no run; `replifed make all --cores 2{scale}` makes it")
     stated = partial(str.encode, canonical_json(config))
     return Run(run.place, {**run.parts, "settings.json": stated}), config
 

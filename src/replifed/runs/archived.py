@@ -36,7 +36,7 @@ def whole(run: Run, settings: Mapping[str, Any]) -> Run:
     """
     for name in ("manifest.csv", "environment.json", "claims.csv"):
         if name not in run:
-            raise DataError(f"{run.place}: it has no {name}, which `snakemake all` writes at its end")
+            raise DataError(f"{run.place}: it has no {name}, which `replifed make all` writes at its end")
     listed = {row["file"]: row["sha256"] for row in run.rows("manifest.csv") if row["file"]}
     parts = {}
     for name, read in run.parts.items():
@@ -46,7 +46,8 @@ def whole(run: Run, settings: Mapping[str, Any]) -> Run:
             continue  # made on demand, or left by another run
         if digests and hashlib.sha256(run.read(name)).hexdigest() not in digests:
             raise DataError(
-                f"{run.place}: {name} is not as the manifest lists it; `snakemake verify` names what changed"
+                f"{run.place}: {name} is not as the manifest lists it; `snakemake verify --cores 1` names "
+                "what changed"
             )
         parts[name] = read
     tails = {_tail(name) for name in parts}
