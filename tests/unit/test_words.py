@@ -82,7 +82,7 @@ TARGETS = {
     "results/fedht/claims/rates.fedht.k.csv": "unknown claim of fedht 'rates.fedht.k'; did you mean",
 }
 COMMANDS = {
-    "claims --file nofile.csv": "nofile.csv does not exist; `replifed make claims --cores 2` makes results/claims.csv",
+    "claims --file nofile.csv": "`replifed make claims --cores 2` makes results/claims.csv, and",
     "claims check --file nofile.csv": "nofile.csv does not exist; ",
     "claims accept --file nofile.csv": "nofile.csv does not exist; ",
     "claims check --file nofile.csv --golden none.csv": "nofile.csv does not exist; ",
