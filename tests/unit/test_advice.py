@@ -128,6 +128,23 @@ def test_the_jobs_are_planned(call, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("page", ["artifact", "install", "trouble", "runs", "own-method", "own-data"])
+def test_the_commands_of_a_page_are_taken(page):
+    text = (ROOT / f"docs/{page}.md").read_text().replace("\\\n", " ")
+    blocks = "".join(re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    inline = re.findall(
+        r"`((?:replifed|snakemake) [^`]+)`", re.sub(r"^```\n.*?^```", "", text, flags=re.M | re.S)
+    )
+    calls = [line for line in blocks.splitlines() if line.startswith(("replifed ", "snakemake "))] + inline
+    assert calls
+    for call in calls:
+        program, *given = shlex.split(re.split(r" [>&]|\|", call)[0], comments=True)
+        if program == "snakemake":
+            words.check_options(words.parsed(given), given)
+        elif "--help" not in given:
+            cli._parser().parse_args(given)
+
+
 def test_the_extra_that_is_named_exists():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert "video" in extras
