@@ -139,7 +139,6 @@ def test_a_fault_of_the_user_is_one_line_and_status_2(calls, capsys, words, mess
             "not of the form",
         ),
         (["data", "fetch", "mnist", "--policy", "reel"], "'real'? (known: auto, real, surrogate)"),
-        ([], "required: COMMAND; see `replifed --help`"),
         (["clams"], "unknown command 'clams'; did you mean 'claims'?"),
         (["claims", "chek"], "unknown command 'chek'; did you mean 'check'?"),
         (["list", "artefact"], "did you mean 'artefacts'?"),
@@ -292,8 +291,8 @@ def test_data_parse_writes_beside_the_raw_folder(calls):
 
 
 def test_data_all_asks_snakemake(calls):
-    assert cli.main(["data", "all", "--cores", "3", "--dry-run"]) == 0
-    assert calls[0][1][2:] == ["snakemake", "data", "--cores", "3", "--dry-run"]
+    assert cli.main(["data", "all", "--cores", "3"]) == 0
+    assert calls[0][1][2:] == ["snakemake", "data", "--cores", "3"]
 
 
 @pytest.mark.parametrize("words", [["data"], ["data", "status"]])

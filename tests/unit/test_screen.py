@@ -5,14 +5,20 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import pty
+import re
 import socket
+import struct
+import sys
+import termios
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from snakemake.exceptions import LockException, format_exception_to_string
+from snakemake.logging import ColorizingTextHandler
 
-from replifed import cli
+from replifed import bar, cli
 from replifed.cli import listing, make
 from replifed.errors import ConfigError, DataError
 from replifed.workflow import costs, running, screen
@@ -152,12 +158,77 @@ def test_the_lock_of_a_call_that_runs_or_may_stays(folder, host):
         assert f"(process 999999998{place}, since 2026-01-02 03:04)" in running.locked()
 
 
-def test_on_a_terminal_a_line_takes_the_place_of_the_last_one():
+def test_where_lines_stay_they_come_at_intervals(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(screen.time, "monotonic", lambda: now[0])
+    one = screen.OneLine(logging.Formatter(), overwrite=False)
+    one.begin(dict.fromkeys(range(4), 1.0))
+    said = []
+    for now[0], job in ((1, 0), (11, 1), (12, 2)):
+        said.append(one.format(record("JOB_FINISHED", job_id=job))[:6])
+    assert said == ["", "2 of 4", ""]
+    now[0] = 70
+    assert one.tick() == ""
+    now[0] = 72
+    assert one.tick() == "3 of 4 jobs done in 72 s, about 24 s left\n" and one.tick() == ""
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """A function that makes standard error a terminal with a number of columns."""
+    ours, theirs = pty.openpty()
+    monkeypatch.setenv("TERM", "xterm")
+    with os.fdopen(theirs, "w", encoding="utf-8") as stream:
+
+        def columns(count):
+            monkeypatch.setattr(sys, "stderr", stream)  # here, since pytest sets its own before a test
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, count, 0, 0))
+
+        yield columns
+    os.close(ours)
+
+
+def test_on_a_terminal_a_bar_takes_the_place_of_the_last_one(terminal, monkeypatch):
+    terminal(60)
     one = screen.OneLine(logging.Formatter(), overwrite=True)
     one.begin({0: 1.0, 1: 1.0})
-    assert one.format(record("JOB_FINISHED", job_id=0)).startswith("\r\x1b[K1 of 2 jobs")
-    assert one.format(record(level=logging.ERROR, msg="a fault")) == "\r\x1b[Ka fault\n"
-    assert one.format(record("JOB_FINISHED", job_id=1)).endswith("\n")
+    first = one.format(record("JOB_FINISHED", job_id=0))
+    drawn = re.fullmatch(r"\r\x1b\[K(━+)(─+) 1 of 2 jobs done in 1 s, about 1 s left", first)
+    assert (len(drawn[1]), len(drawn[2]), len(first)) == (9, 10, 4 + 59)
+    for width, begins in ((45, "1 of 2 jobs"), (10, "1 of 2 jo"), (1, "")):
+        terminal(width)
+        line = one.line().removeprefix(bar.CLEAR)
+        assert line.startswith(begins) and len(line) < width
+    assert one.format(record(level=logging.ERROR, msg="a fault")) == f"{bar.CLEAR}a fault\n"
+    assert one.format(record("JOB_FINISHED", job_id=1)) == f"{bar.CLEAR}2 of 2 jobs done in 1 s\n"
+    assert bar.redraws(sys.stderr)
+    monkeypatch.setenv("TERM", "dumb")
+    assert not bar.redraws(sys.stderr)
+
+
+def test_a_command_draws_a_bar_once_it_takes_a_while(terminal, monkeypatch):
+    terminal(60)
+    now, said = [0.0], []
+    monkeypatch.setattr(bar.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sys.stderr, "write", said.append)
+    shown = bar.Bar("diff")
+    for now[0], done in ((1, 1), (3, 2), (3.1, 3), (4, 4)):
+        shown("files compared", done, 4)
+    assert [re.sub("[━─]+", "=", one) for one in said if one] == [
+        f"{bar.CLEAR}= diff: files compared, 2 of 4 done",
+        bar.CLEAR,
+    ]
+
+
+def test_no_colours_where_they_are_not_wanted(terminal, monkeypatch):
+    terminal(60)
+    handler = ColorizingTextHandler(stream=sys.stderr, formatter=logging.Formatter())
+    monkeypatch.setattr(logging.getLogger("snakemake.logging"), "handlers", [handler])
+    screen.show_failures_once()
+    assert not handler.nocolor
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen.show_one_line()
+    assert handler.nocolor and handler.terminator == ""
 
 
 CONFIG = {

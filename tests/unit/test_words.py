@@ -82,11 +82,11 @@ TARGETS = {
     "results/fedht/claims/rates.fedht.k.csv": "unknown claim of fedht 'rates.fedht.k'; did you mean",
 }
 COMMANDS = {
-    "claims --file nofile.csv": "nofile.csv does not exist; `snakemake results/claims.csv --cores 2` makes",
+    "claims --file nofile.csv": "`replifed make claims --cores 2` makes results/claims.csv, and",
     "claims check --file nofile.csv": "nofile.csv does not exist; ",
     "claims accept --file nofile.csv": "nofile.csv does not exist; ",
     "claims check --file nofile.csv --golden none.csv": "nofile.csv does not exist; ",
-    "claims --file results/nowhere/claims.csv": "; `snakemake results/nowhere/claims.csv --cores 2` makes it",
+    "claims --file results/nowhere/claims.csv": "; `replifed make claims --cores 2` makes results/claims.csv",
     "run fedht mnist fedavgg": "unknown method of this experiment 'fedavgg'; did you mean 'fedavg'?",
     "check fedavgg": "unknown method 'fedavgg'; did you mean 'fedavg'?",
     "make fedplt/fig33": "unknown artefact of fedplt 'fig33'; did you mean 'fig3'?",

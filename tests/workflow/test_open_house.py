@@ -81,7 +81,7 @@ def installed(tmp_path_factory):
     work = Installed(folder / "work")
     work.folder.mkdir()
     status, said = work.replifed("init", ".")
-    assert status == 0 and "snakemake --cores 2 all" in said
+    assert status == 0 and "replifed make all --small --cores 2" in said
     return work
 
 

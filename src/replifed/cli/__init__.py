@@ -2,7 +2,7 @@
 
 Handlers import modules when they run, so that a job does not wait for imports that it does not use.
 
-commands for people:
+commands for people (without one: the runs of this folder, and what comes next):
   list        papers, artefacts, data sets and methods; and jobs, with the time that they took
   make        make one figure or table, a paper, or all, by name
   run         run one method on one experiment
@@ -17,6 +17,7 @@ commands for people:
   archive     write a run as one zip, described as an RO-Crate
   certificate compare one paper with the reference run, as CODECHECK asks
   columns     name columns whose meaning is not written down (the others: docs/columns.md)
+  completion  write the script by which a shell completes commands and names
   manifest verify   name files that have changed since they were made
   schema      write the schema from which editors complete and check the settings
 
@@ -46,8 +47,8 @@ import sys
 import threading
 from collections.abc import Sequence
 
-from replifed import __version__
-from replifed.cli import check, claims, columns, data, listing, make, new, runs, steps
+from replifed import __version__, bar
+from replifed.cli import check, claims, columns, completion, data, listing, make, new, next_steps, runs, steps
 from replifed.cli.arguments import OneLineParser, call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes, usage
@@ -66,22 +67,29 @@ _EPILOG = "\n".join(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, by default with the arguments of the process; return its status.
 
+    Without arguments, print what has been run in this folder, and what comes next.
+
     The status is 0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, 143 after
     SIGTERM, else that of the call of Snakemake.
     """
-    arguments = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = _parser().parse_args(words) if words else None
     try:
+        if arguments is None:
+            return next_steps.show()
         _notice_ends()
         hashes.check(files_of(arguments, arguments.reads))
         status = call(arguments.handler, arguments)
         hashes.record(files_of(arguments, arguments.writes))
         return status
     except ReplifedError as error:
+        bar.clear()
         first, *more = str(error).splitlines() or [""]
         print("\n".join([f"replifed: error: {first}", *(f"  {line}" for line in more)]), file=sys.stderr)
         return 2
     except KeyboardInterrupt as error:
         number = error.args[0] if error.args else signal.SIGINT
+        bar.clear()
         how = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
         print(f"replifed: {how}; give the same command again to go on", file=sys.stderr)
         return 128 + number
@@ -126,4 +134,5 @@ def _parser() -> argparse.ArgumentParser:
     )
     for module in (listing, make, check, new, steps, data, claims, runs, columns):
         module.add(commands)
+    completion.add(commands, parser)
     return parser

@@ -168,6 +168,13 @@ def add_small(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--small", action="store_true", help=f"at the reduced scale of {SMALL}")
 
 
+def with_small(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Add the settings of the reduced scale to the user's, if it was asked for."""
+    if arguments.small:
+        arguments.configfile = [SMALL, *arguments.configfile]
+    return arguments
+
+
 def add_snakemake(parser: argparse.ArgumentParser) -> None:
     """Add the options of commands that call Snakemake."""
     add_configfile(parser)
@@ -229,12 +236,10 @@ def call_snakemake(
     target: str | Sequence[str],
     arguments: argparse.Namespace,
     config: Sequence[str] = (),
-    *,
-    one_line: bool = False,
 ) -> int:
     """Make a target, or several, with settings KEY=VALUE; return the status.
 
-    With `one_line`, Snakemake's output is replaced by a line of progress, and that of a dry run by its jobs.
+    Snakemake's output is replaced by a line of progress, and that of a dry run by its jobs.
     """
     import os
     import signal
@@ -244,7 +249,10 @@ def call_snakemake(
     from replifed.settings.reading import read_file
 
     if not Path("Snakefile").is_file():
-        raise ConfigError("there is no Snakefile here; run from the folder that holds it")
+        raise ConfigError(
+            "there is no Snakefile here; run from the folder that holds it, or from one that `replifed init "
+            "FOLDER` writes"
+        )
     for file in arguments.configfile:
         read_file(Path(file))  # Snakemake's own error is a traceback
     # Targets are first: several options would swallow them.
@@ -254,11 +262,10 @@ def call_snakemake(
     words += ["--configfile", *arguments.configfile] if arguments.configfile else []
     if config := [*config, *arguments.config]:
         words += ["--config", *config]
-    if not (one_line and arguments.dry_run):
-        shown = {ONE_LINE: "1"} if one_line else {}
+    if not arguments.dry_run:
         # It gets no Ctrl-C of its own, which would break off its start, or how it stops.
         ignore = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
-        return _waited_for(subprocess.Popen(words, env={**os.environ, **shown}, preexec_fn=ignore))
+        return _waited_for(subprocess.Popen(words, env={**os.environ, ONE_LINE: "1"}, preexec_fn=ignore))
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     jobs = re.findall(r"^Job \d+: (.*)$", done.stdout + done.stderr, re.MULTILINE)
     if done.returncode:

@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import SMALL, add_command, add_small, add_snakemake, call_snakemake, load_config
+from replifed.cli.arguments import (
+    add_command,
+    add_small,
+    add_snakemake,
+    call_snakemake,
+    load_config,
+    with_small,
+)
 from replifed.errors import ConfigError, DataError, ReplifedError
 
 
@@ -75,12 +82,13 @@ def _compare(arguments: argparse.Namespace) -> int:
         arguments.methods or arguments.data or arguments.against or arguments.config or arguments.configfile
     ):
         raise ConfigError("no method; give FILE.py:CLASS, or --against NAMES to compare built-in ones alone")
-    if arguments.small:
-        arguments.configfile = [SMALL, *arguments.configfile]
+    with_small(arguments)
     named = [word.rpartition("=")[::2] for word in arguments.methods]
     methods = {name or source.rpartition(":")[2].lower(): source for name, source in named}
     if len(methods) < len(named):
         raise ConfigError("two methods have the same name; give them as NAME=FILE:CLASS")
+    for source in methods.values():
+        _check_own(source)
     keys = ("data", "against", "partition", "clients", "sizes")
     requested = {key: getattr(arguments, key) for key in keys if getattr(arguments, key) not in (None, [])}
     if arguments.vary:
@@ -90,13 +98,12 @@ def _compare(arguments: argparse.Namespace) -> int:
         merged = {**loaded.get("comparison", {}), **requested}
         config = with_offered({**loaded, "methods": methods, "comparison": merged})
         for (section, *key), text in errors(config):
-            if section == "comparison":
-                raise ConfigError(f"--{key[0]}: {text}")
+            raise ConfigError(f"--{key[0]}: {text}" if section == "comparison" else text)
         if arguments.reference and not arguments.dry_run:
             requested |= _taken(config, arguments)
     options = {"methods": methods, "comparison": requested}
     settings = [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
-    status = call_snakemake("compare", arguments, settings, one_line=True)
+    status = call_snakemake("compare", arguments, settings)
     if status == 0 and not arguments.dry_run:
         folder = Path(load_config(arguments)["paths"]["figures"], "compare")
         names = ["fig1.pdf", "table1.md", "pairs.md", "partition.pdf", "heterogeneity.md"]
@@ -107,6 +114,17 @@ def _compare(arguments: argparse.Namespace) -> int:
             raise ReplifedError(f"Snakemake made nothing in {folder}; what it says is in .snakemake/log")
         print("\n".join([*map(str, made or files), *_outcomes(folder / "vary_axes.csv", arguments.vary)]))
     return status
+
+
+def _check_own(source: str) -> None:
+    """Reject what is no method of one's own before anything is made."""
+    from replifed.algorithms.registry import BUILT_IN, method_class
+
+    if source in BUILT_IN:
+        raise ConfigError(f"{source} is a built-in method; name it with --against {source}")
+    if ":" not in source:
+        raise ConfigError(f"{source}: give a method of your own as FILE.py:CLASS, such as mine.py:Mine")
+    method_class(source)
 
 
 def _taken(config: dict[str, Any], arguments: argparse.Namespace) -> dict[str, list[str]]:
@@ -121,7 +139,7 @@ def _taken(config: dict[str, Any], arguments: argparse.Namespace) -> dict[str, l
         return {}
     if reference.entries(opened.ABOUT).get("scale") != config["scale"]:
         return {}
-    found = lend(config, reference, lambda files: call_snakemake(files, arguments, one_line=True))
+    found = lend(config, reference, lambda files: call_snakemake(files, arguments))
     if found.runs:
         runs = counted(len(found.runs), "run")
         print(f"{runs} of built-in methods from the reference run, {kept.in_words(reference)}")

@@ -6,7 +6,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import add_command, add_configfile, add_file, add_out, add_step, load_config
+from replifed.cli.arguments import (
+    add_command,
+    add_configfile,
+    add_file,
+    add_out,
+    add_small,
+    add_step,
+    load_config,
+    with_small,
+)
 from replifed.errors import ConfigError, ReplifedError
 
 
@@ -16,8 +25,8 @@ def add(commands: Any) -> None:
         commands,
         "claims",
         _show,
-        "Show the verdicts on the papers' claims (made by `snakemake all`); exits with status 1 if a claim "
-        "that held in the reference does not hold any more.",
+        "Show the verdicts on the papers' claims, made by `replifed make claims`; exits with status 1 if a "
+        "claim that held in the reference does not hold any more.",
         "--paper fedht --verdict deviates",
     )
     add_file(claims, "--file", help="default: claims.csv in the results folder")
@@ -34,6 +43,7 @@ def add(commands: Any) -> None:
     claims.add_argument("--reference", action="store_true", help=text)
     text = "the reference; default: reference, or tests/golden/SCALE.csv of other scales, if it exists"
     add_file(claims, "--golden", help=text)
+    add_small(claims)
     add_configfile(claims)
     parts = claims.add_subparsers(title="references, and steps that the workflow calls", metavar="COMMAND")
 
@@ -129,9 +139,10 @@ def _show(arguments: argparse.Namespace) -> int:
     if arguments.reference:
         return _show_reference(arguments)
     if file is None:
-        config = load_config(arguments)
+        config = load_config(with_small(arguments))
         files.check_names(arguments.paper, arguments.verdict, config["papers"])  # making the file takes hours
         file = Path(config["paths"]["results"], "claims.csv")
+        _check_file(file, "".join(f" --configfile {one}" for one in arguments.configfile))
     _check_file(file)
     if arguments.why is not None:
         print("\n".join(why.why(files.read(file), arguments.why)))
@@ -193,21 +204,27 @@ def _accept_run(arguments: argparse.Namespace, golden: Path) -> list[str]:
     if arguments.file.name != "claims.csv" or not set(config["papers"]) <= {
         row["paper"] for row in run.rows("claims.csv")
     }:
-        raise ConfigError(f"{arguments.file}: the reference is that of all papers, from `snakemake all`")
+        raise ConfigError(f"{arguments.file}: the reference is that of all papers, from `replifed make all`")
     _, moved = reference.changes(arguments.file, golden)
     kept.write(archived.whole(run, config), golden)
     return moved
 
 
-def _check_file(file: Path) -> None:
-    if not file.is_file():
-        if file.name == "claims.csv":
-            settings = Path("config", f"{file.parent.name}.yaml")  # of another scale
-            scale = f" --configfile {settings}" if settings.is_file() else ""
-            remedy = f"{file} --cores 2{scale}` makes it"
-        else:
-            remedy = "results/claims.csv --cores 2` makes a claims.csv"
-        raise ConfigError(f"{file} does not exist; `snakemake {remedy}")
+def _check_file(file: Path, flags: str | None = None) -> None:
+    """Reject a file that does not exist, with the command that makes it.
+
+    `flags` name its settings; without them, the folder has the name of the scale, or another run made it.
+    """
+    if file.is_file():
+        return
+    settings = Path("config", f"{file.parent.name}.yaml")
+    if flags is None and file.name == "claims.csv" and settings.is_file():
+        flags = f" --configfile {settings}"
+    made = "it" if flags is not None or file == Path("results/claims.csv") else "results/claims.csv"
+    raise ConfigError(
+        f"{file} does not exist; `replifed make claims --cores 2{flags or ''}` makes {made}, and "
+        "`replifed claims --reference` shows the accepted run's"
+    )
 
 
 def _reference(arguments: argparse.Namespace) -> Path:

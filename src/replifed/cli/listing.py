@@ -26,7 +26,7 @@ TARGETS = {
     "comparison_report": "the page of that comparison",
     "help": "this list",
 }
-HOW = "replifed make NAME --cores 2, or snakemake TARGET --cores 2 (a file or one of the words above)"
+HOW = "`replifed make NAME --cores 2`, or `snakemake TARGET --cores 2` (a file or one of the words above)"
 
 
 def add(commands: Any) -> None:
@@ -113,7 +113,8 @@ def _list_claims(arguments: argparse.Namespace) -> None:
             text = claims[0].sentence or claims[0].statement
             print(f"{name}{' (main)' * bool(claims[0].main)}: {text}")
             print("".join(f"  {claim.id}\n" for claim in claims), end="")
-    print("\nMeasure one, or all on a statement, with: replifed make NAME --cores 2")
+    flags = "".join(f" --configfile {name}" for name in arguments.configfile)
+    print(f"\nMeasure one, or all on a statement, with: `replifed make NAME --cores 2{flags}`")
 
 
 def _list_artefacts(arguments: argparse.Namespace) -> None:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from replifed.cli.arguments import SMALL, add_command, add_small, add_snakemake, call_snakemake, load_config
+from replifed.cli.arguments import (
+    add_command,
+    add_small,
+    add_snakemake,
+    call_snakemake,
+    load_config,
+    with_small,
+)
 from replifed.cli.listing import TARGETS
 from replifed.errors import ConfigError, DataError, meant
 
@@ -34,9 +42,7 @@ def add(commands: Any) -> None:
 
 
 def _make(arguments: argparse.Namespace) -> int:
-    if arguments.small:
-        arguments.configfile = [SMALL, *arguments.configfile]
-    config = load_config(arguments)
+    config = load_config(with_small(arguments))
     if (
         "/" not in arguments.name
         and arguments.name.partition(".")[0] in config["papers"]
@@ -45,9 +51,11 @@ def _make(arguments: argparse.Namespace) -> int:
         return _make_claims(arguments, config)
     name = named(arguments.name, config)
     paths = files(name, config)
-    status = call_snakemake(paths[0] if paths else name, arguments, one_line=True)
+    status = call_snakemake(paths[0] if paths else name, arguments)
     if status == 0 and not arguments.dry_run:
-        options = "".join(f" --configfile {file}" for file in arguments.configfile)
+        words = [word for file in arguments.configfile for word in ("--configfile", file)]
+        words += ["--config", *arguments.config] if arguments.config else []
+        options = "".join(f" {shlex.quote(word)}" for word in words)
         print("\n".join([*paths, *_verdicts(name, config, options)]))
     return status
 
@@ -106,7 +114,7 @@ def _make_claims(arguments: argparse.Namespace, config: Mapping[str, Any]) -> in
     paper = arguments.name.partition(".")[0]
     names = [claim.id.removeprefix(f"{paper}.") for claim in claims_named(paper, arguments.name)]
     files = [f"{config['paths']['results']}/{paper}/claims/{name}.csv" for name in names]
-    status = call_snakemake(files, arguments, one_line=True)
+    status = call_snakemake(files, arguments)
     if status == 0 and not arguments.dry_run:
         accepted, told = _accepted()
         for row in (row for file in files for row in read(file)):
@@ -154,12 +162,15 @@ def _verdicts(name: str, config: Mapping[str, Any], options: str) -> Iterator[st
     if artefact:
         rows = _of_artefact(paper, artefact, config)
         yield from (f"{row['verdict']:12}  {row['id']}  {number_text(row)}".rstrip() for row in rows)
+    if artefact and rows:
+        yield f"at scale {config['scale']}; one in full: `replifed make {rows[0]['id']}{options}`"
+        yield f"those of the accepted run: `replifed show {name} --reference`"
     if artefact and (others := _claims_on(paper, artefact) - len(rows)):
-        yield f"{others} more need other runs of {paper}, by: snakemake {measured} --cores 2{options}"
+        yield f"{others} more need other runs of {paper}: `snakemake {measured} --cores 2{options}`"
     if not artefact and measured.is_file():
         yield from scores.in_lines(scores.statements(read(measured)))
     elif not artefact:
-        yield f"its claims are measured by: snakemake {measured} --cores 2{options}"
+        yield f"its claims are measured by `snakemake {measured} --cores 2{options}`"
 
 
 def _claims_on(paper: str, artefact: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -47,7 +48,7 @@ def _init(arguments: argparse.Namespace) -> None:
     for name in _COPIED:
         copy = shutil.copytree if source.joinpath(name).is_dir() else shutil.copy
         copy(source / name, arguments.folder / name)
-    print(f"cd {arguments.folder} && snakemake --cores 2 all --configfile config/small.yaml")
+    print(f"next: `cd {shlex.quote(str(arguments.folder))}`, `replifed make all --small --cores 2`")
 
 
 def _paper(arguments: argparse.Namespace) -> None:
@@ -61,4 +62,5 @@ def _paper(arguments: argparse.Namespace) -> None:
         text = template.read_text(encoding="utf-8").replace("NAME", name)
         folder.joinpath(template.name.removesuffix(".txt")).write_text(text, encoding="utf-8")
         print(folder / template.name.removesuffix(".txt"))
-    print(f"run it: snakemake --cores 2 {name} --config 'paper_folders=[{arguments.to}]'")
+    setting = shlex.quote(f"paper_folders=[{arguments.to}]")
+    print(f"run it: `snakemake --cores 2 {name} --config {setting}`")

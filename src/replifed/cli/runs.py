@@ -10,8 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import add_command, add_configfile, add_file, add_small, load_config
+from replifed import bar
+from replifed.cli.arguments import add_command, add_configfile, add_file, add_small, load_config, with_small
 from replifed.errors import ConfigError, counted
+from replifed.progress import Lines, Progress
 
 _SHOWN = 30  # lines of a comparison, unless all are asked for
 
@@ -80,19 +82,21 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     add_configfile(parser)
 
 
+def _progress(title: str) -> Progress:
+    """Progress of a command as a bar, or as lines where none can be drawn."""
+    return bar.Bar(title) if bar.redraws(sys.stderr) else Lines(title)
+
+
 def _own_run(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """Return the run of this folder at the scale that the options name, and its settings."""
-    from replifed.cli.arguments import SMALL
     from replifed.runs.opened import Run, of_folders
     from replifed.store.provenance import canonical_json
 
-    if arguments.small:
-        arguments.configfile = [SMALL, *arguments.configfile]
-    config = load_config(arguments)
+    config = load_config(with_small(arguments))
     run = of_folders(Path(config["paths"]["results"]), Path(config["paths"]["figures"]))
     if not run.parts:
         scale = "".join(f" --configfile {file}" for file in arguments.configfile)
-        raise ConfigError(f"{run.place} holds no run; `snakemake all --cores 2{scale}` makes it")
+        raise ConfigError(f"{run.place} holds no run; `replifed make all --cores 2{scale}` makes it")
     stated = partial(str.encode, canonical_json(config))
     return Run(run.place, {**run.parts, "settings.json": stated}), config
 
@@ -112,7 +116,9 @@ def _archive(arguments: argparse.Namespace) -> None:
     run, config = _own_run(arguments)
     workflow = Path(archived.WORKFLOW)
     files = {archived.WORKFLOW: workflow.read_bytes()} if workflow.is_file() else {}
-    count = archived.write(archived.whole(run, config), arguments.out, arguments.agent, files)
+    count = archived.write(
+        archived.whole(run, config), arguments.out, arguments.agent, files, _progress("archive")
+    )
     print(f"{arguments.out}: {count} files, {arguments.out.stat().st_size / 1e6:.1f} MB")
 
 
@@ -121,7 +127,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 
     a = _own_run(arguments)[0] if arguments.a is None else _named(arguments.a)
     b = _named(arguments.b)
-    found = compared.compare(a, b, _progress)
+    found = compared.compare(a, b, _progress("diff"))
     if arguments.html:
         from replifed.runs.page import write
 
@@ -150,16 +156,11 @@ def _certificate(arguments: argparse.Namespace) -> None:
     run, config = _own_run(arguments)
     check_known("paper", arguments.paper, config["papers"])
     other = _named(arguments.against)
-    found = compared.compare(run, other, _progress)
+    found = compared.compare(run, other, _progress("certificate"))
     paper, titles = about(arguments.paper)
     codechecker = {"name": arguments.name, "ORCID": arguments.orcid}
     files = certified.write(arguments.out, arguments.paper, paper, run, other, found, titles, codechecker)
     print("\n".join(map(str, files)))
-
-
-def _progress(name: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\033[K{name[:100]}\r")
 
 
 def _show(arguments: argparse.Namespace) -> None:

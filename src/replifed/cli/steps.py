@@ -123,7 +123,7 @@ def add(commands: Any) -> None:
 
 def _add_manifest(commands: Any) -> None:
     manifest = commands.add_parser(
-        "manifest", description="Hashes of all files made; see `snakemake verify`."
+        "manifest", description="Hashes of all files made; see `snakemake verify --cores 1`."
     )
     parts = manifest.add_subparsers(title="commands", metavar="COMMAND", required=True)
     text = "Step of the workflow: list files, and those in folders, by the hashes that their jobs recorded."

@@ -13,6 +13,7 @@ from typing import Any
 
 from replifed import __version__
 from replifed.errors import DataError
+from replifed.progress import Progress, silent
 from replifed.runs.opened import ABOUT, SCHEMA, Run
 from replifed.store.atomic import replacing
 from replifed.store.provenance import canonical_json
@@ -35,7 +36,7 @@ def whole(run: Run, settings: Mapping[str, Any]) -> Run:
     """
     for name in ("manifest.csv", "environment.json", "claims.csv"):
         if name not in run:
-            raise DataError(f"{run.place}: it has no {name}, which `snakemake all` writes at its end")
+            raise DataError(f"{run.place}: it has no {name}, which `replifed make all` writes at its end")
     listed = {row["file"]: row["sha256"] for row in run.rows("manifest.csv") if row["file"]}
     parts = {}
     for name, read in run.parts.items():
@@ -45,7 +46,8 @@ def whole(run: Run, settings: Mapping[str, Any]) -> Run:
             continue  # made on demand, or left by another run
         if digests and hashlib.sha256(run.read(name)).hexdigest() not in digests:
             raise DataError(
-                f"{run.place}: {name} is not as the manifest lists it; `snakemake verify` names what changed"
+                f"{run.place}: {name} is not as the manifest lists it; `snakemake verify --cores 1` names "
+                "what changed"
             )
         parts[name] = read
     tails = {_tail(name) for name in parts}
@@ -72,7 +74,7 @@ def _tail(name: str) -> str:
     return rest.replace(".json", ".tuned.json") if kind == "tuned" else rest or name
 
 
-def write(run: Run, out: Path, agent: str, files: Mapping[str, bytes]) -> int:
+def write(run: Run, out: Path, agent: str, files: Mapping[str, bytes], progress: Progress = silent) -> int:
     """Write a whole run as a zip, with other `files` by name; return the number of its files.
 
     `agent` is who made the run, as the crate's metadata name it.
@@ -81,11 +83,13 @@ def write(run: Run, out: Path, agent: str, files: Mapping[str, bytes]) -> int:
     contents[METADATA] = _described(run, contents, agent)
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in sorted(contents):
+        for number, name in enumerate(sorted(contents)):
+            progress("files written", number, len(contents))
             entry = zipfile.ZipInfo(name, _TIME)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr, entry.create_system = 0o644 << 16, 3  # of Unix, whatever writes it
             archive.writestr(entry, contents[name])
+    progress("files written", len(contents), len(contents))
     with replacing(out) as temporary:
         Path(temporary).write_bytes(stream.getvalue())
     return len(contents)

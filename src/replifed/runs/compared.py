@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from replifed.claims.units import UNITS, tolerance
 from replifed.errors import DataError
+from replifed.progress import Progress, silent
 from replifed.runs import causes, frames
 from replifed.runs.frames import IDENTICAL, MISSING, MOVED, WITHIN
 from replifed.runs.opened import Run
@@ -39,7 +41,7 @@ class Difference(NamedTuple):
     by_twins: bool = False  # it is within tolerance since the run differs as much from its twins
 
 
-def compare(a: Run, b: Run, progress: Callable[[str], None] = lambda name: None) -> list[Difference]:
+def compare(a: Run, b: Run, progress: Progress = silent) -> list[Difference]:
     """Compare two runs; the worst differences come first.
 
     Papers that one of them lacks are left out, and so is what a reference does not keep.
@@ -54,13 +56,15 @@ def compare(a: Run, b: Run, progress: Callable[[str], None] = lambda name: None)
         raise DataError(f"{a.place} and {b.place} have no paper in common: there is nothing to compare")
     elsewhere, data = causes.of_runs(a, b), causes.of_data(a, b)
     found: list[Difference] = []
+    names = {folder: sorted({*a.of_kind(folder), *b.of_kind(folder)}) for folder in _KINDS}
+    number, total = count(), sum(map(len, names.values()))
     for folder, kind in _KINDS.items():
         compared = {"histories": _history, "tuned": _tuned, "tables": _table}[folder]
-        for name in sorted({*a.of_kind(folder), *b.of_kind(folder)}):
+        for name in names[folder]:
+            progress("files compared", next(number), total)
             paper = name.split("/")[1]
             if paper not in shared or not all(run.keeps(folder, paper) for run in (a, b)):
                 continue
-            progress(name)
             if gone := [run for run in (a, b) if name not in run]:
                 found.append(Difference(kind, name, "", MISSING, float("inf"), f"not in {gone[0].place}"))
                 continue
@@ -72,6 +76,7 @@ def compare(a: Run, b: Run, progress: Callable[[str], None] = lambda name: None)
                 found += compared(name, ours, theirs, elsewhere, data)
             except DataError as error:
                 found.append(Difference(kind, name, "", DAMAGED, float("inf"), str(error)))
+    progress("files compared", total, total)
     found = list(_with_causes(found, a, b))
     moved = {one.name for one in found if one.outcome != IDENTICAL}
     found += _rows("claim", a, b, shared, moved, elsewhere)

@@ -222,7 +222,8 @@ def reference(folder: Path | None = None) -> Run:
         if (place / ABOUT).is_file():
             return _opened_packed(place)
     raise DataError(
-        "there is no reference run here; `replifed claims accept --golden reference` makes a run one"
+        "there is no reference run here; `replifed claims accept --golden reference --file "
+        "results/claims.csv` makes this folder's run one"
     )
 
 

@@ -38,7 +38,7 @@ def measured(folder: Path) -> dict[str, dict[str, str]]:
             for row in csv.DictReader(lines, delimiter="\t"):
                 found[file.relative_to(folder).with_suffix("").as_posix()] = row
     if not found:
-        raise DataError(f"{folder} holds no benchmark files; they come with `snakemake all`")
+        raise DataError(f"{folder} holds no benchmark files; they come with `replifed make all`")
     return found
 
 

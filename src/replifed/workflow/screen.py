@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import signal
+import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from replifed.bar import CLEAR, bar, redraws
 from replifed.errors import counted
 from replifed.workflow import cluster, running
 from replifed.workflow.costs import duration
@@ -61,19 +64,23 @@ class OneLine(FailuresOnce):
     """Shows errors alone, and after each job how many are done and how long the others may take.
 
     The remaining time is the recorded cost of unfinished jobs, scaled by the pace of the finished ones. With
-    `overwrite`, for a terminal, each line replaces the last one.
+    `overwrite`, for a terminal, each line is drawn behind a bar, and replaces the last one; else one comes
+    every ten seconds at most, and at least every minute.
     """
+
+    _SOONEST, _LATEST = 10.0, 60.0
 
     def __init__(self, inner: logging.Formatter, overwrite: bool) -> None:
         super().__init__(inner)
         self._overwrite = overwrite
         self._ahead: dict[int, float] = {}
         self._done: set[int] = set()
-        self._begin = time.monotonic()
+        self._begin = self._said = time.monotonic()
 
     def begin(self, ahead: Mapping[int, float]) -> None:
         """Start the clock; `ahead` has the recorded seconds of each job, by its number."""
         self._ahead, self._begin = dict(ahead), time.monotonic()
+        self._said = self._begin
 
     def format(self, record: logging.LogRecord) -> str:
         """Return an error, or the line of progress if a job has ended, or nothing."""
@@ -82,27 +89,37 @@ class OneLine(FailuresOnce):
             if job not in self._ahead:
                 return ""
             self._done.add(job)
-            return self.line()
+            return self.line() if self.over else self.line(self._SOONEST)
         text = super().format(record)
         if record.levelno < logging.WARNING and not text.startswith("Nothing to be done"):
             return ""
-        return f"\r\x1b[K{text}\n" if self._overwrite and text else text
+        return f"{CLEAR}{text}\n" if self._overwrite and text else text
 
     @property
     def over(self) -> bool:
         """True when all jobs are done."""
         return len(self._done) == len(self._ahead)
 
-    def line(self) -> str:
-        """Return the number of finished jobs, and the time that the others may take."""
-        done = sum(self._ahead[job] for job in self._done)
-        remaining = sum(self._ahead.values()) - done
-        passed = time.monotonic() - self._begin
-        eta = f", about {duration(passed * remaining / done)} left" if done and not self.over else ""
+    def line(self, pause: float = 0.0) -> str:
+        """Return the number of finished jobs, and the time that the others may take.
+
+        Where lines stay, it is empty for `pause` seconds after the last one.
+        """
+        now, done = time.monotonic(), sum(self._ahead[job] for job in self._done)
+        if not self._overwrite and now - self._said < pause:
+            return ""
+        self._said, passed = now, now - self._begin
+        every = sum(self._ahead.values())
+        eta = f", about {duration(passed * (every - done) / done)} left" if done and not self.over else ""
         text = f"{len(self._done)} of {len(self._ahead)} jobs done in {duration(passed)}{eta}"
         if not self._overwrite:
             return text
-        return f"\r\x1b[K{text}" + ("\n" if self.over else "")
+        return CLEAR + (f"{text}\n" if self.over else bar(done / every, text, sys.stderr))
+
+    def tick(self) -> str:
+        """Return what to write each second while jobs run: a line anew, or after a minute another one."""
+        text = self.line(self._LATEST)
+        return text if self._overwrite or not text else f"{text}\n"
 
 
 def notice_interrupts() -> None:
@@ -185,33 +202,39 @@ def _handlers() -> list[Any]:
     return [one for one in every if type(one).__name__ == "ColorizingTextHandler" and one.formatter]
 
 
+def _show_by(formatter: Callable[[Any], logging.Formatter]) -> Iterator[Any]:
+    """Give each handler for the screen a formatter; yield it. Colours are left out where NO_COLOR is set."""
+    for handler in _handlers():
+        handler.nocolor = handler.nocolor or bool(os.environ.get("NO_COLOR"))
+        handler.setFormatter(formatter(handler))
+        yield handler
+
+
 def show_failures_once() -> None:
     """Show the error of a failed job once, and of Snakemake's lines on it only the name of what failed."""
-    for handler in _handlers():
-        handler.setFormatter(FailuresOnce(handler.formatter))
+    for _ in _show_by(lambda handler: FailuresOnce(handler.formatter)):
+        pass
 
 
 def show_one_line() -> None:
     """Show errors, as `show_failures_once` does, and one line of progress instead of all other output."""
-    for handler in _handlers():
-        handler.setFormatter(OneLine(handler.formatter, handler.is_tty))
+    for handler in _show_by(lambda handler: OneLine(handler.formatter, redraws(handler.stream))):
         handler.addFilter(lambda record: _event(record) != "JOB_INFO")  # it takes a line even without text
-        if handler.is_tty:
+        if redraws(handler.stream):
             handler.terminator = ""
 
 
 def begin(ahead: Mapping[int, float]) -> None:
-    """Count the jobs `ahead` on the line of progress, if shown; on a terminal it is updated every second."""
+    """Count the jobs `ahead` on the line of progress, if shown, which is brought up to date every second."""
     for handler in _handlers():
         if isinstance(handler.formatter, OneLine):
             handler.formatter.begin(ahead)
-            if handler.is_tty:
-                threading.Thread(target=_tick, args=(handler, handler.formatter), daemon=True).start()
+            threading.Thread(target=_tick, args=(handler, handler.formatter), daemon=True).start()
 
 
 def _tick(handler: Any, one: OneLine) -> None:
     while not one.over:
         with handler.lock:
-            handler.stream.write(one.line())
+            handler.stream.write(one.tick())
             handler.flush()
         time.sleep(1)
