@@ -137,6 +137,7 @@ def test_remark2_bias_by_hand():
 RATES = {"fediterht": 0.05, "fedht": 0.03, "distributed_iht": 0.01, "fedavg": 0.06}
 
 
+@cache
 def curve_frame(
     method, rate, *, level, reading, K, batch="50", seeds=(1, 2, 3), rounds=200, tuned=True, diverged=()
 ):

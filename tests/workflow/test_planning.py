@@ -233,6 +233,18 @@ def test_the_tiny_scale_makes_a_few_artefacts_elsewhere():
     assert tiny.report_outputs()["out"] == "results/tiny/report.html"
 
 
+def test_the_tiny_scale_cuts_down_all_experiments_that_it_runs():
+    """But for one that takes no time. Two of the paper's size once took a quarter of all tests' time."""
+    tiny, whole = (config.load(files, root=ROOT) for files in ([ROOT / "config/tiny.yaml"], []))
+    ran = (re.fullmatch(r"(\w+): run \w+ on (\w+)", job) for job in planned(plan_of(tiny)))
+    names = {job.groups() for job in ran if job}
+    assert len(names) > 10
+    uncut = {
+        name for paper, name in names if tiny[paper]["experiments"][name] == whole[paper]["experiments"][name]
+    }
+    assert uncut == {"remark1"}
+
+
 def test_lint_finds_nothing(fresh):
     result = fresh.snakemake("--lint")
     assert result.status == 0, result.text

@@ -22,7 +22,7 @@ def _everyone(case: Case) -> bool:
 
 def _once(case: Case) -> bool:
     """Return whether a case is the first of its method, for checks of settings alone."""
-    return not case.partial and not case.changes and case.kind == kinds(case.cls)[0]
+    return not case.partial and not case.changes and case.kind == problems.kinds_for(case.cls.needs)[0]
 
 
 def _is_plain(case: Case) -> bool:
@@ -79,7 +79,9 @@ def kinds(cls: Any) -> list[str]:
     return found
 
 
-def cases(cls: Any, name: str = "", variants: Sequence[Mapping[str, Any]] = ()) -> list[Case]:
+def cases(
+    cls: Any, name: str = "", variants: Sequence[Mapping[str, Any]] = (), on: Sequence[str] | None = None
+) -> list[Case]:
     """Return cases of a method: on all problems that it can run on, and with cohorts if it allows them.
 
     Parameters
@@ -89,11 +91,14 @@ def cases(cls: Any, name: str = "", variants: Sequence[Mapping[str, Any]] = ()) 
         Name of the cases.
     variants : sequence of mappings
         Settings that take other paths through the code than those of the example.
+    on : sequence of str, optional
+        The problems, where they are known; else the method is run on each to find out.
     """
+    on = kinds(cls) if on is None else on
     cohorts = (False, True) if cls.partial_participation else (False,)
     return [
         Case(cls, kind, cohort, dict(change), name)
-        for kind, cohort, change in itertools.product(kinds(cls), cohorts, [*_settings(cls), *variants])
+        for kind, cohort, change in itertools.product(on, cohorts, [*_settings(cls), *variants])
         if not cohort or kind in problems.COHORTS
     ]
 
