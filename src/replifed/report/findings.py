@@ -34,16 +34,26 @@ def _counts(statements: list[dict[str, str]]) -> dict[str, tuple[int, int]]:
 def main_claims(statements: list[dict[str, str]], claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Main claims of a paper, with what was measured, and their pictures by reading."""
     by_id = {claim["id"]: claim for claim in claims}
+    of: dict[str, list[dict[str, Any]]] = {}
+    for claim in claims:
+        of.setdefault(claim["statement_id"], []).append(claim)
     return [
         one
         | {
             "others": robust_in_words(one).removeprefix("; "),
             "measured": measured(one, by_id),
             "first": one["claims"].split()[0],
-            "picture": picture([claim for claim in claims if claim["statement_id"] == one["statement_id"]]),
+            "picture": picture(of[one["statement_id"]]),
+            "hangs": _depends_on_reading(of[one["statement_id"]]),
         }
         for one in filter(scores.is_main, statements)
     ]
+
+
+def _depends_on_reading(group: list[dict[str, Any]]) -> bool:
+    """True if a statement does not come out alike in all readings that were run."""
+    found = scores.readings([claim for claim in group if not claim["informs"]])
+    return len({one.verdict for one in found} - {scores.NOT_RUN}) > 1
 
 
 def blocks(markdown: str) -> list[tuple[str, list[str]]]:
