@@ -422,7 +422,9 @@ def test_deviations_are_grouped_by_their_cause():
         for k, note in enumerate(notes)
     ]
     others = {**rows[0], "verdict": "holds"}, {**rows[0], "informs": "yes"}
-    ((paper, found),) = _deviations([*rows, *others], ["none fails", "p"])
+    papers = _deviations([*rows, *others], ["none fails", "p"])
+    assert [paper for paper, _ in papers] == ["p"]
+    found = papers[0][1]
     assert [(cause, sum(map(len, groups))) for cause, groups in found] == [
         *[("tau is not stated", 2), ("a bound", 1), ("", 1)]
     ]
@@ -448,6 +450,13 @@ def test_tables_and_what_was_not_made(made):
     assert "<td>MNIST &amp; co<td>60000" in text
     assert "table1: notation only." in text
     assert "Not made in this run." in text.partition('id="fedht-fig6"')[2]
+
+
+def test_runs_of_the_reference_are_named(made):
+    lent = {"lent": ["a9a/fedlin", "a9a/fedavg", "w8a/fedlin"]}
+    text = page(made, config={**CONFIG, "fedht": {**CONFIG["fedht"], **lent}}).text
+    assert "the same: fedavg (a9a); fedlin (a9a, w8a). All other runs were made here." in text
+    assert "reference run, since" not in page(made).text
 
 
 def test_only_what_was_asked_for(made):

@@ -89,6 +89,7 @@ document.querySelectorAll(".alone").forEach(one => { one.hidden = false; });
 const alone = new URLSearchParams(location.search).get("paper");
 if (alone && document.querySelector(`section.paper[data-paper="${CSS.escape(alone)}"]`)) {
   document.querySelectorAll("[data-paper]").forEach(one => { one.classList.toggle("away", one.dataset.paper !== alone); });
+  document.body.classList.add("one-paper");
   document.querySelectorAll(".all, .alone").forEach(one => { one.classList.add("away"); });
 }
 

@@ -225,9 +225,19 @@ def _paper(
         "score": summary(stated),
         "artefacts": [artefacts[key] for key in papers_own],
         "others": [artefact for key, artefact in artefacts.items() if key not in papers_own],
+        "lent": _by_method(section.get("lent", ())),
         "not_computed": sorted(section.get("not_computed", {}).items()),
         "experiments": {key: _settings(one) for key, one in section.get("experiments", {}).items()},
     }
+
+
+def _by_method(runs: Sequence[str]) -> list[tuple[str, str]]:
+    """Return methods, and the experiments on which their runs ("EXPERIMENT/METHOD") are the reference's."""
+    experiments: dict[str, list[str]] = {}
+    for run in runs:
+        experiment, _, method = run.partition("/")
+        experiments.setdefault(method, []).append(experiment)
+    return [(method, ", ".join(of)) for method, of in sorted(experiments.items())]
 
 
 def _settings(experiment: Mapping[str, Any]) -> list[tuple[str, str]]:
