@@ -124,12 +124,12 @@ def report(tmp_path_factory):
     return folder
 
 
-def chromium(folder, *words, page):
+def chromium(folder, *words, page, query=""):
     """Call the browser on a page; return its standard output."""
     profile = folder / "profile"
     try:
         done = subprocess.run(
-            [str(CHROMIUM), *QUIET, f"--user-data-dir={profile}", *words, (folder / page).as_uri()],
+            [str(CHROMIUM), *QUIET, f"--user-data-dir={profile}", *words, (folder / page).as_uri() + query],
             capture_output=True,
             text=True,
             timeout=60,
@@ -160,13 +160,13 @@ for (const name of ["error", "warn"]) console[name] = (...words) => window.fault
 </script>"""
 
 
-def observed(folder, script, width=1400, height=1000):
+def observed(folder, script, width=1400, height=1000, query=""):
     """What a script of the page, which fills `found`, sees in a window; nothing on the console."""
     text = (folder / "report.html").read_text()
     text = text.replace("<head>", f"<head>{LISTENER}", 1).replace("</body>", f"{HARNESS % script}</body>")
     (folder / "tried.html").write_text(text)
     words = ["--virtual-time-budget=5000", f"--window-size={width},{height}", "--dump-dom"]
-    dumped = chromium(folder, *words, page="tried.html").split("FOUND")[1]
+    dumped = chromium(folder, *words, page="tried.html", query=query).split("FOUND")[1]
     found = json.loads(dumped.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
     assert found.pop("faults") == []
     return found
@@ -213,7 +213,7 @@ def test_curves_replace_the_picture_and_are_read_and_toggled(report):
     assert found["before"] == [True, 0]
     assert found["after"] == [False, 2]
     assert found["counts"] == [2, 1, "false", 2]
-    assert re.match(r"\(α, β\) = \(.*\)40 → 0\.01478 \[0\.01182, 0\.01774\]", found["hovered"])
+    assert re.match(r"\(α, β\) = \(.*\)40 → 0\.01478 \[0\.0118, 0\.0177\]", found["hovered"])
     assert re.match(
         r"\(α, β\) = \(.*\): communication rounds 38, objective / initial objective 0\.01825.*; 5 seeds",
         found["said"],
@@ -253,11 +253,12 @@ def test_claims_are_filtered_searched_and_sorted(report):
     found = observed(
         report,
         """
-        const ids = () => all("#claims-table tbody tr").filter(one => !one.hidden).map(one => one.id);
+        const ids = () => all("#claims-table tr[id]").filter(one => !one.hidden).map(one => one.id);
         const input = document.querySelector(".filters input"), verdict = all(".filters select")[1];
         const choose = (one, value, name) => { one.value = value; one.dispatchEvent(new Event(name)); };
         choose(verdict, "fails", "change");
         found.fails = [ids(), byId("count").textContent];
+        found.headings = all("#claims-table .says").filter(seen).length;
         choose(verdict, "", "change");
         choose(input, "gamma says", "input");
         found.searched = ids();
@@ -265,7 +266,7 @@ def test_claims_are_filtered_searched_and_sorted(report):
         await wait(100);
         found.linked = [ids().length, Math.round(byId("fedht.alpha").getBoundingClientRect().top) >= 30];
         choose(input, "says", "input");
-        const heads = all("#claims-table th"), published = heads[7];
+        const heads = all("#claims-table th"), published = heads[4];
         published.querySelector("button").click();
         found.rising = [ids(), published.getAttribute("aria-sort")];
         published.querySelector("button").click();
@@ -276,6 +277,7 @@ def test_claims_are_filtered_searched_and_sorted(report):
         ["fedht.rate.own.mean", "fedht.rate.common.sum", "fedht.alpha"],
         "3 of 6 claims",
     ]
+    assert found["headings"] == 2
     assert found["searched"] == ["fedht.gamma"]
     assert found["linked"] == [6, True]
     assert found["rising"] == [["fedht.alpha", "fedht.beta", "fedht.gamma"], "ascending"]
@@ -287,11 +289,9 @@ def test_main_claims_are_drawn_by_reading_and_lead_to_their_claims(report):
         report,
         """
         const section = byId("fedht-main"), shown = () => all("svg[role=img]").filter(seen);
-        const table = section.nextElementSibling, picture = table.nextElementSibling;
-        found.cells = [...table.querySelectorAll("tbody td")].map(one => one.textContent);
-        found.folded = picture.querySelector("svg").checkVisibility();
-        picture.open = true;
-        await wait(50);
+        const table = section.nextElementSibling, picture = table.querySelector("tr + .by-reading details");
+        found.cells = [...table.querySelector("tbody tr").cells].map(one => one.textContent.trim());
+        found.summary = picture.querySelector("summary").textContent;
         found.said = picture.querySelector("svg").getAttribute("aria-label");
         found.dots = picture.querySelectorAll("svg circle").length;
         found.open = seen(picture.querySelector("svg"));
@@ -303,9 +303,9 @@ def test_main_claims_are_drawn_by_reading_and_lead_to_their_claims(report):
     assert found["cells"] == [
         *("~ depends", "It is faster. Abstract claims", "fails"),
         "it holds in 1 of 2 other readings, not in loss: sum; step: common",
-        "published 0.5, measured 0.5 [0.4366, 0.5634]",
+        "published 0.5, measured 0.5 [0.4366, 0.5634] (rate: factor by which the error shrinks in a round)",
     ]
-    assert (found["folded"], found["open"]) == (False, True)
+    assert found["summary"].startswith("It depends on the reading") and found["open"]
     assert found["said"].startswith("It is faster. In 3 readings: loss: mean; step: own fails")
     assert found["dots"] == 3 + 6
     assert found["target"] == "#fedht.rate.own.sum"
@@ -368,8 +368,28 @@ def test_what_is_published_and_measured_is_printed(report):
     ).stdout
     for words in ("Published", "Measured", "0.1 ± 0.1", "0.91", "a scale is not stated"):
         assert words in text
-    assert text.count("The rate is 0.1, as alpha says.") == 2  # as a claim, and unfolded under its cause
+    assert text.count("The rate is 0.1, as alpha says.") == 2  # with its number, and under its cause
     assert "Skip to the content" not in text
+
+
+def test_a_paper_alone_hides_what_is_of_others(report):
+    script = """
+        const rows = all("[data-paper]").filter(one => one.dataset.paper !== "fedht");
+        found.alone = [document.body.className, all(".cards, .alone").some(seen), rows.some(seen)];
+        found.shown = seen(byId("fedht-fig1"));
+        """
+    text = (report / "report.html").read_text()
+    other = (
+        '<section class="paper" data-paper="fedac"><h2>FedAc</h2></section><p data-paper="fedac">of it</p>'
+    )
+    (report / "report.html").write_text(text.replace("</main>", f"{other}</main>", 1))
+    try:
+        found = observed(report, script, query="?paper=fedht")
+        whole = observed(report, script)
+    finally:
+        (report / "report.html").write_text(text)
+    assert found == {"alone": ["one-paper", False, False], "shown": True}
+    assert whole == {"alone": ["", True, True], "shown": True}
 
 
 def test_without_scripts_all_is_there(report):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -59,6 +60,7 @@ def test_what_would_come_out_the_same_is_taken(config, tmp_path):
         {**config, "methods": {}, "comparison": {**config["comparison"], "lent": found.runs}}
     )
     plan = Plan(checked, lambda *_: [])
+    assert json.loads(plan.report_settings(["compare"]))["compare"]["lent"] == found.runs
     assert plan.files_of("compare", "run:a9a/fedlin", "tuned:a9a/fedlin") == [
         *("results/small/lent/a9a/fedlin.parquet", "results/small/lent/a9a/fedlin.tuned.json")
     ]

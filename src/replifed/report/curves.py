@@ -136,7 +136,7 @@ def _numbers(curve: pd.DataFrame, columns: Sequence[str], points: int) -> dict[s
     numbers["y"] = _short(thinned[centre_of(thinned)])
     for end in ("low", "high"):
         if end in thinned:
-            numbers[end] = _short(thinned[end])
+            numbers[end] = _short(thinned[end], digits=3)
     for count in ("seeds", "diverged"):
         if count in thinned:
             numbers[count] = int(thinned[count].iloc[0])
@@ -153,10 +153,10 @@ def _thinned(length: int, points: int) -> list[int]:
     return sorted({*geometric.tolist(), *even.tolist()})
 
 
-def _short(values: pd.Series) -> list[float | None]:
-    """Return numbers to four digits, and None for those that are not finite."""
+def _short(values: pd.Series, digits: int = 4) -> list[float | None]:
+    """Return numbers to so many digits, and None for those that are not finite."""
     numbers = (float(value) for value in pd.to_numeric(values, errors="coerce"))
-    return [_whole(float(f"{number:.4g}")) if math.isfinite(number) else None for number in numbers]
+    return [_whole(float(f"{number:.{digits}g}")) if math.isfinite(number) else None for number in numbers]
 
 
 def _whole(number: float) -> float:

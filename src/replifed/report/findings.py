@@ -7,9 +7,12 @@ from html import escape
 from typing import Any
 
 from replifed.claims import scores
+from replifed.claims.units import UNITS
 from replifed.claims.why import robust_in_words
 from replifed.report.by_reading import picture
-from replifed.report.sentences import measured
+from replifed.report.sentences import MOST, measured
+
+_FEW = 2  # readings that are named
 
 
 def summary(statements: list[dict[str, str]]) -> dict[str, Any]:
@@ -34,16 +37,41 @@ def _counts(statements: list[dict[str, str]]) -> dict[str, tuple[int, int]]:
 def main_claims(statements: list[dict[str, str]], claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Main claims of a paper, with what was measured, and their pictures by reading."""
     by_id = {claim["id"]: claim for claim in claims}
+    of: dict[str, list[dict[str, Any]]] = {}
+    for claim in claims:
+        of.setdefault(claim["statement_id"], []).append(claim)
     return [
         one
         | {
-            "others": robust_in_words(one).removeprefix("; "),
-            "measured": measured(one, by_id),
+            "others": _others(one),
+            "measured": measured(one, by_id) + _quantity(one, by_id),
             "first": one["claims"].split()[0],
-            "picture": picture([claim for claim in claims if claim["statement_id"] == one["statement_id"]]),
+            "picture": picture(of[one["statement_id"]]),
+            "hangs": _depends_on_reading(of[one["statement_id"]]),
         }
         for one in filter(scores.is_main, statements)
     ]
+
+
+def _others(statement: dict[str, str]) -> str:
+    """In how many other readings a statement holds, and in which not, if these are few."""
+    few = statement["fail_in"].count(" | ") < _FEW
+    text = robust_in_words(statement).removeprefix("; ")
+    return text if few else text.partition(", not in")[0]
+
+
+def _quantity(statement: dict[str, str], by_id: dict[str, dict[str, Any]]) -> str:
+    """Quantity that a statement's numbers are of, in brackets."""
+    rows = [by_id[name] for name in statement["claims"].split()]
+    units = {row["unit"] for row in rows if row["unit"] and row["measured"]}
+    shown = statement["status"] != "untestable" and len(rows) <= MOST
+    return f" ({UNITS[units.pop()].quantity})" if shown and len(units) == 1 else ""
+
+
+def _depends_on_reading(group: list[dict[str, Any]]) -> bool:
+    """True if a statement does not come out alike in all readings that were run."""
+    found = scores.readings([claim for claim in group if not claim["informs"]])
+    return len({one.verdict for one in found} - {scores.NOT_RUN}) > 1
 
 
 def blocks(markdown: str) -> list[tuple[str, list[str]]]:

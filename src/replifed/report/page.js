@@ -5,21 +5,29 @@ const byId = id => document.getElementById(id);
 // --- Claims ---
 const table = byId("claims-table");
 if (table) {
-  const body = table.tBodies[0], rows = [...body.rows];
+  // A group of claims on one quantity: its heading, then a row a reading.
+  const groups = [...table.tBodies], rows = [...table.querySelectorAll("tbody tr[id]")];
   const filters = [...document.querySelectorAll(".filters select")], words = document.querySelector(".filters input");
-  const text = (row, column) => row.cells[column].textContent.trim();
-  // A filter asks for the whole of a cell, that of papers for the beginning of the artefact.
-  const fits = (row, filter) => {
-    const value = filter.value, found = text(row, filter.dataset.column).replace(/^[✓≈✗?–] /, "");
-    return !value || found === value || (filter.name === "paper" && found.startsWith(`${value}/`));
+  // A cell's own text, without notes and ids.
+  const text = (row, column) => row.cells[column].firstChild?.textContent.trim() ?? "";
+  const fits = (row, { value, dataset }) => {
+    const found = dataset.of ? row.parentElement.dataset[dataset.of] : text(row, dataset.column).replace(/^[✓≈✗?–] /, "");
+    return !value || found === value;
   };
   const filter = () => {
     const asked = words.value.toLowerCase().split(/\s+/);
     let count = 0;
-    for (const row of rows) {
-      const all = row.textContent.toLowerCase();
-      row.hidden = !(filters.every(one => fits(row, one)) && asked.every(word => all.includes(word)));
-      count += !row.hidden;
+    for (const group of groups) {
+      const of = [...group.querySelectorAll("a[href^='#']")].map(one => byId(one.hash.slice(1))).filter(one => one.matches("li"));
+      const heading = [group.rows[0], ...of].map(one => one.textContent).join(" ").toLowerCase();
+      let shown = 0;
+      for (const row of [...group.rows].slice(1)) {
+        const all = `${heading} ${row.textContent.toLowerCase()} ${row.querySelector("td:last-child a")?.hash}`;
+        row.hidden = !(filters.every(one => fits(row, one)) && asked.every(word => all.includes(word)));
+        shown += !row.hidden;
+      }
+      group.hidden = !shown;
+      count += shown;
     }
     byId("count").textContent = `${count} of ${rows.length} claims`;
   };
@@ -43,7 +51,8 @@ if (table) {
         const difference = parseFloat(first) - parseFloat(second);
         return (Number.isNaN(difference) ? first.localeCompare(second, "en") : difference) * (falling ? -1 : 1);
       };
-      body.append(...[...rows].sort(compare));
+      for (const group of groups) group.append(...[...group.rows].slice(1).sort(compare));
+      table.append(...[...groups].sort((a, b) => compare(a.rows[1], b.rows[1])));
     });
   });
 
@@ -75,14 +84,28 @@ addEventListener("hashchange", reveal);
 if (location.hash) reveal();
 addEventListener("beforeprint", () => document.querySelectorAll("main details").forEach(one => { one.open = true; }));
 
+// --- One paper alone, as `?paper=NAME` asks ---
+document.querySelectorAll(".alone").forEach(one => { one.hidden = false; });
+const alone = new URLSearchParams(location.search).get("paper");
+if (alone && document.querySelector(`section.paper[data-paper="${CSS.escape(alone)}"]`)) {
+  document.querySelectorAll("[data-paper]").forEach(one => { one.classList.toggle("away", one.dataset.paper !== alone); });
+  document.body.classList.add("one-paper");
+  document.querySelectorAll(".all, .alone").forEach(one => { one.classList.add("away"); });
+}
+
 // --- Curves ---
 let loading = null;
+// From `report/page.py`: JSON, deflated, as base64.
+function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), one => one.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+}
 function curveData() {
-  if (window.replifedCurves) return Promise.resolve(window.replifedCurves);
+  if (window.replifedCurves) return loading ??= unpacked(window.replifedCurves);
   loading ??= new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.src = document.body.dataset.curves;
-    script.onload = () => resolve(window.replifedCurves);
+    script.onload = () => resolve(unpacked(window.replifedCurves));
     script.onerror = () => reject(new Error(`${script.src} is not beside the page`));
     document.head.append(script);
   });

@@ -6,7 +6,9 @@ curves can be read and its claims sorted.
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,13 +25,16 @@ from replifed.parts import finding_file, text_of
 from replifed.report.artefacts import in_order, is_own, words_of
 from replifed.report.findings import blocks, main_claims, summary
 from replifed.report.run import facts
-from replifed.report.section import artefact_section, link
+from replifed.report.section import artefact_section, by_part, link
 from replifed.settings.needs import used_experiments
 from replifed.store.atomic import write_text
 from replifed.store.provenance import canonical_json
 
 # Verdicts of claims as the page calls them.
 WORDS = dict(zip(VERDICTS, ("holds", "fails", "inconclusive", "not testable"), strict=True))
+
+# Characters and claims from which on a note stands below the table of claims.
+_LONG, _SEVERAL = 60, 2
 
 
 def build(
@@ -79,7 +84,7 @@ def build(
     drawn = {
         key.replace("/", "-"): artefact["curves"] for key, artefact in artefacts.items() if artefact["curves"]
     }
-    of_curves = _script("replifedCurves", drawn)
+    of_curves = _script("replifedCurves", _packed(drawn))
     if curves is not None:
         write_text(curves, of_curves)
     if run is not None:
@@ -112,7 +117,7 @@ def _claims_content(
     rows: list[dict[str, Any]], statements: list[dict[str, str]], papers: Sequence[str]
 ) -> dict[str, Any]:
     """Content of the page on all claims: their score, their table with its filters, and deviations."""
-    data = Counter(claim["data"] for claim in rows)
+    data, groups = Counter(claim["data"] for claim in rows), by_part(rows)
     return {
         "verdicts": VERDICTS,
         "statuses": scores.STATUSES,
@@ -124,10 +129,22 @@ def _claims_content(
         "accounts": sorted({claim["account"] for claim in rows} - {""}),
         "sources": [source for source in SOURCES if any(claim["source"] == source for claim in rows)],
         "readings": sorted({claim["options"] for claim in rows} - {""}),
-        "claims": rows,
+        "claims": groups,
+        "notes": _shared(groups),
         "deviations": _deviations(rows, papers),
         "data_counts": [(kind, data[kind]) for kind in (*DATA_KINDS, "none") if data[kind]],
     }
+
+
+def _shared(groups: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+    """Return long notes on several claims, which the page has once and numbers."""
+    said = Counter(
+        note
+        for group in groups
+        for note in (group[0]["shared_note"], *(claim["own_note"] for claim in group))
+        if len(note) > _LONG
+    )
+    return [note for note, count in said.items() if count >= _SEVERAL]
 
 
 def _script(name: str, value: Any) -> str:
@@ -139,6 +156,12 @@ def _script(name: str, value: Any) -> str:
     return f"window.{name} = {text};\n".replace("<", "\\u003c")
 
 
+def _packed(value: Any) -> str:
+    """Return a value as JSON, deflated to a quarter, as base64; `unpacked` in page.js reads it."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
 def _numbers(row: Mapping[str, str]) -> tuple[str, str, str]:
     """Published number, measured one and interval, for three columns."""
     published, _, measured = number_text(row).rpartition("  ")
@@ -146,22 +169,29 @@ def _numbers(row: Mapping[str, str]) -> tuple[str, str, str]:
     return published.removeprefix("published "), measured.removeprefix("measured "), bracket[1:] + interval
 
 
-def _deviations(rows: list[dict[str, Any]], papers: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the claims that fail, by paper and cause, the beginning of their notes."""
-    causes: dict[tuple[str, str], list[dict[str, Any]]] = {}
+def _deviations(rows: list[dict[str, Any]], papers: Sequence[str]) -> list[tuple[str, list[Any]]]:
+    """Claims that fail, by paper and cause (the beginning of their notes), grouped by `by_part`."""
+    causes: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for claim in rows:
         if claim["verdict"] == "fails" and not claim["informs"]:
             cause = claim["note"].partition("; ")[0]
             # Which say how it was judged, not why it fails.
             if cause.startswith(("tolerance:", "width:", "least effect:")):
                 cause = ""
-            causes.setdefault((claim["paper"], cause), []).append(claim)
-    # Papers stay together, and so do the readings of one statement.
+            causes.setdefault(claim["paper"], {}).setdefault(cause, []).append(claim)
+    # What has no reason comes last, else what most claims share first.
     return [
-        {"paper": paper, "cause": cause, "claims": sorted(of, key=lambda claim: claim["statement_id"])}
-        for (paper, cause), of in sorted(
-            causes.items(), key=lambda item: (papers.index(item[0][0]), not item[0][1], -len(item[1]))
+        (
+            paper,
+            [
+                (cause, by_part(claims))
+                for cause, claims in sorted(
+                    causes[paper].items(), key=lambda item: (not item[0], -len(item[1]))
+                )
+            ],
         )
+        for paper in papers
+        if paper in causes
     ]
 
 
@@ -195,9 +225,19 @@ def _paper(
         "score": summary(stated),
         "artefacts": [artefacts[key] for key in papers_own],
         "others": [artefact for key, artefact in artefacts.items() if key not in papers_own],
+        "lent": _by_method(section.get("lent", ())),
         "not_computed": sorted(section.get("not_computed", {}).items()),
         "experiments": {key: _settings(one) for key, one in section.get("experiments", {}).items()},
     }
+
+
+def _by_method(runs: Sequence[str]) -> list[tuple[str, str]]:
+    """Return methods, and the experiments on which their runs ("EXPERIMENT/METHOD") are the reference's."""
+    experiments: dict[str, list[str]] = {}
+    for run in runs:
+        experiment, _, method = run.partition("/")
+        experiments.setdefault(method, []).append(experiment)
+    return [(method, ", ".join(of)) for method, of in sorted(experiments.items())]
 
 
 def _settings(experiment: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ import os
 import re
 import struct
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from replifed.claims.units import UNITS
 from replifed.claims.verdicts import VERDICTS
 from replifed.errors import REMEDY, DataError
 from replifed.figures.grid import Grid
@@ -96,18 +97,44 @@ def _picture(png: Path, page_folder: Path | None, alt: str) -> dict[str, Any]:
 
 
 def _outcome(claims: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what came of the claims on an artefact: readings, counts of verdicts, and measured numbers."""
+    """Return the claims on an artefact: counts of verdicts, and those with published and measured numbers."""
     counts = Counter(claim["verdict"] for claim in claims)
-    readings = ((claim["options"], claim["source"]) for claim in claims if claim["options"])
     return {
-        "readings": list(dict.fromkeys(readings)),
         "claims": [(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]],
-        "values": [
+        "values": by_part(
             {**claim, "range": _range(claim)}
             for claim in claims
             if claim["kind"] in ("value", "near") and claim["measured"] and claim["published"]
-        ],
+        ),
     }
+
+
+def by_part(claims: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Claims in groups that measure one thing in several readings, in the order of the first of each."""
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for claim in claims:
+        key = tuple(claim[name] for name in ("part", "statement", "kind", "unit"))
+        groups.setdefault(key, []).append(claim)
+    return [_beside(group) for group in groups.values()]
+
+
+def _beside(group: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Claims with the quantity of their numbers, the options in which they differ, and their notes.
+
+    What the notes of all say is apart from the rest, in the order of the first.
+    """
+    options = [[*filter(None, claim["options"].split("; "))] for claim in group]
+    shared = set.intersection(*map(set, options)) if len(group) > 1 else set()
+    quantity = UNITS[group[0]["unit"]].quantity if group[0]["unit"] else ""
+    notes = [[*filter(None, claim["note"].split("; "))] for claim in group]
+    of_all = set.intersection(*map(set, notes))
+    return [
+        claim
+        | {"beside": "; ".join(one for one in found if one not in shared), "quantity": quantity}
+        | {"shared_note": "; ".join(one for one in said if one in of_all)}
+        | {"own_note": "; ".join(one for one in said if one not in of_all)}
+        for claim, found, said in zip(group, options, notes, strict=True)
+    ]
 
 
 def _code(module: str, page_folder: Path | None) -> tuple[str, str]:
@@ -136,9 +163,9 @@ def _range(claim: Mapping[str, str]) -> dict[str, Any]:
         within = published - tolerance, published + tolerance
     unit = (within[1] - within[0]) / 2 or max(abs(found - published), (high - low) / 2) or 1.0
 
-    def at(number: float) -> float:
+    def at(number: float) -> int:
         reach = min(max((number - published) / unit, -_REACH), _REACH)
-        return round(_WIDTH / 2 + reach * (_WIDTH / 2 - 6) / _REACH, 1)
+        return round(_WIDTH / 2 + reach * (_WIDTH / 2 - 6) / _REACH)
 
     places = {"low": at(low), "high": at(high), "measured": at(found), "published": at(published)}
     places |= {"from": at(within[0]), "to": at(within[1])}

@@ -13,6 +13,7 @@ from replifed.claims.scores import Row
 from replifed.claims.sentences import Sentence
 from replifed.report.by_reading import picture
 
+MOST = 2  # claims of which the numbers are told
 _HEAD = """\
 # {name}
 
@@ -139,7 +140,7 @@ def measured(statement: Row, by_id: Mapping[str, Row]) -> str:
     rows = [by_id[name] for name in statement["claims"].split()]
     if statement["status"] == "untestable":
         return ""
-    if len(rows) <= 2:
+    if len(rows) <= MOST:
         return "; ".join(filter(None, map(_numbers, rows)))
     return f"{sum(one['verdict'] == 'holds' for one in rows)} of {len(rows)} claims hold"
 

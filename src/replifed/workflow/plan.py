@@ -288,11 +288,13 @@ class Plan:
     def report_settings(self, papers: Sequence[str] = ()) -> str:
         """Return the artefacts and settings of experiments that the report shows, as JSON."""
         papers = list(papers or self.papers)
+        lent = self.config.get("comparison", {}).get("lent")
         sections = {
             paper: {
                 "artefacts": needs.artefacts(self.config[paper]),
                 "not_computed": self.config[paper].get("not_computed", {}),
                 "experiments": subsets.shown_experiments(self.config[paper]),
+                **({"lent": lent} if lent and paper == COMPARE else {}),
             }
             for paper in papers
         }
