@@ -121,23 +121,47 @@ def test_tall_products(dtype, n, d, columns):
     st.integers(1, 15),
     st.integers(16, 40),
     st.lists(st.integers(0, 8), min_size=1, max_size=15),
+    st.integers(0, 14),
 )
-def test_products_with_chosen_rows(dtype, n, d, columns, chosen):
-    """Every height of a tile; columns that fill their tiles and that do not; rows chosen twice."""
+def test_products_with_chosen_rows(dtype, n, d, columns, chosen, left_out):
+    """Every height of a tile; columns that fill tiles or do not; a row chosen twice, a column left out."""
     rng = np.random.default_rng(n)
     A, B = rng.standard_normal((9, d)).astype(dtype), rng.standard_normal((d, columns)).astype(dtype)
     chosen, C = np.array(chosen), np.full((len(chosen), columns), np.nan, dtype)
-    products(A, chosen, B, C)
+    used = np.delete(np.arange(d), left_out % d)
+    products(A, chosen, used, B[used], C)
     close = {"rtol": 0, "atol": 40 * np.finfo(dtype).eps}
-    np.testing.assert_allclose(C, A[chosen] @ B, **close)
-    B, C = rng.standard_normal((len(chosen), columns)).astype(dtype), np.full((d, columns), np.nan, dtype)
-    transposed_products(A, chosen, B, C)
-    np.testing.assert_allclose(C, A[chosen].T @ B, **close)
+    np.testing.assert_allclose(C, A[np.ix_(chosen, used)] @ B[used], **close)
+    B, C = (
+        rng.standard_normal((len(chosen), columns)).astype(dtype),
+        np.full((len(used), columns), np.nan, dtype),
+    )
+    transposed_products(A, chosen, used, B, C)
+    np.testing.assert_allclose(C, A[np.ix_(chosen, used)].T @ B, **close)
     left, right = (
         rng.standard_normal((3, n, d)).astype(dtype),
         rng.standard_normal((3, d, columns)).astype(dtype),
     )
     np.testing.assert_allclose(narrow_products(left, right), left @ right, **close)
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-14), (np.float32, 1e-5)])
+@pytest.mark.parametrize("classes", [3, 10, 37])
+@pytest.mark.parametrize("sets, batches, runs", [(1, 1, 7), (2, 1, 8), (1, 4, 4)])
+def test_softmax_gradients_of_runs_side_by_side(dtype, rtol, classes, sets, batches, runs):
+    """Classes across the tiles' ends; groups of runs; features that no sample drawn, or no sample, has."""
+    rng = np.random.default_rng(classes + runs)
+    X = rng.standard_normal((sets, 2, 9, 6)).astype(dtype)
+    X[..., 1], X[0, 0, :5, 3] = 0, 0
+    y = rng.integers(0, classes, (sets, 2, 9))
+    u, batch = rng.standard_normal((runs, 2, 6, classes)).astype(dtype), rng.integers(0, 5, (batches, 2, 6))
+    problem = DenseLinearModel(X, y, loss_named("softmax", classes))
+    found = problem.per_client_gradients(u.reshape(runs, 2, -1), batch).reshape(u.shape)
+    for run, i in np.ndindex(runs, 2):
+        drawn, s = batch[run * batches // runs, i], run * sets // runs
+        p = softmax(X[s, i, drawn].astype(float) @ u[run, i], axis=-1) - np.eye(classes)[y[s, i, drawn]]
+        np.testing.assert_allclose(found[run, i], X[s, i, drawn].T @ p / len(drawn), rtol=0, atol=rtol)
+    assert (found[:, :, 1] == 0).all()
 
 
 @pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-14), (np.float32, 1e-5)])

@@ -43,7 +43,8 @@ def descend_together(X, y, weights, loss, steps, step, ridge, linear, models):
     columns = padded(R, X.itemsize)
     r, g = np.empty((m, columns), X.dtype), np.empty((d, columns), X.dtype)
     w, a = np.zeros((d, columns), X.dtype), np.zeros((d, columns), X.dtype)
-    gamma, b, everyone = np.zeros(columns, X.dtype), np.zeros(columns, X.dtype), np.arange(m)
+    gamma, b = np.zeros(columns, X.dtype), np.zeros(columns, X.dtype)
+    everyone, every_feature = np.arange(m), np.arange(d)
     for s in range(S):
         first = s * R
         for i in range(N):
@@ -53,10 +54,10 @@ def descend_together(X, y, weights, loss, steps, step, ridge, linear, models):
                 for k in range(d):
                     w[k, run], a[k, run] = model[k], slope[k]
             for _ in range(steps):
-                products(X[s, i], everyone, w, r)
+                products(X[s, i], everyone, every_feature, w, r)
                 for j in range(m):
                     weighted_derivatives(r[j], y[s, i, j], weights[s, i, j], loss)
-                transposed_products(X[s, i], everyone, r, g)
+                transposed_products(X[s, i], everyone, every_feature, r, g)
                 for k in range(d):
                     for run in range(columns):
                         w[k, run] -= gamma[run] * (g[k, run] + b[run] * w[k, run] + a[k, run])

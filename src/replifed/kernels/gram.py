@@ -47,7 +47,7 @@ def gradient_steps(gram, place, known, y, weights, scale, K, batches, loss, step
     c, eta = np.empty(columns, known.dtype), np.zeros(columns, known.dtype)
     mu = np.zeros(columns, known.dtype)
     labels, share = np.empty((1, m), y.dtype), np.empty(m, known.dtype)
-    distinct, times = np.empty(m, np.intp), np.zeros(m, np.intp)
+    distinct, times, every_column = np.empty(m, np.intp), np.zeros(m, np.intp), np.arange(m)
     for i in range(N):
         for first in range(0, R, together):
             s = first * S // R
@@ -72,7 +72,7 @@ def gradient_steps(gram, place, known, y, weights, scale, K, batches, loss, step
                 elif used < _FEW:
                     _products_one_by_one(gram[place[s, i]], chosen, a, used, vector, z)
                 else:
-                    products(gram[place[s, i]], chosen, a, z[:n])
+                    products(gram[place[s, i]], chosen, every_column, a, z[:n])
                 for j in range(n):
                     _add(c, start[chosen[j]], z[j])
                 _derivatives(z[:n], labels[:, :n], loss, C, together)

@@ -37,17 +37,31 @@ def linear_steps(
 @compiled
 def softmax_steps(X, place, y, scale, batches, eta, ridge, linear_term, tau, most, models, moved):
     """Steps of softmax regression; a model (d, C) is D = d C numbers."""
-    (S, N), (K, B, _, b), R, d = place.shape, batches.shape, len(eta), X.shape[-1]
-    C = models[0].shape[-1] // d
+    (S, N), (K, B, _, b), R, only = place.shape, batches.shape, len(eta), np.intp(0)
+    C = models[0].shape[-1] // X.shape[-1]
     scratch, choosing = softmax.minibatch_scratch(X, y, C, b), _choosing(moved[1])
     for i in range(N):
-        for run in range(R):
-            s = run * S // R
-            w, g = models[0][run, i].reshape(d, C), moved[0][run, 0].reshape(d, C)
+        first = 0
+        while first < R:
+            s, last = first * S // R, softmax.end_of_group(first, R, max(S, B))
             for k in range(K):
-                drawn = batches[k, run * B // R, i]
-                softmax.on_minibatch(X[place[s, i]], y[s, i], scale[s, i], drawn, w, g, scratch)
-                _move(run, i, eta, ridge, linear_term, tau, most, models, moved, choosing)
+                drawn = batches[k, first * B // R, i]
+                softmax.on_minibatch(
+                    X[place[s, i]],
+                    y[s, i],
+                    scale[s, i],
+                    drawn,
+                    i,
+                    first,
+                    last,
+                    models[0],
+                    moved[0],
+                    only,
+                    scratch,
+                )
+                for run in range(first, last):
+                    _move(run, i, eta, ridge, linear_term, tau, most, models, moved, choosing)
+            first = last
 
 
 @compiled

@@ -9,6 +9,10 @@ from replifed.kernels.linear import weigh_drawn
 from replifed.kernels.losses import softmax_derivatives
 from replifed.kernels.tiles import padded, products, transposed_products
 
+# Runs whose classes stand side by side: of ten classes those of three fill two tiles but for two columns.
+# More runs would leave the cache.
+_TOGETHER = 3
+
 
 @compiled
 def minibatch_gradients(X, place, y, scale, batch, models, g):
@@ -16,14 +20,24 @@ def minibatch_gradients(X, place, y, scale, batch, models, g):
 
     A sample drawn twice counts twice and is read once. X is (P, m, d), of which client i of set s has those
     with the number place[s, i]; the classes `y` are (S, N, m), `scale` (S, N), `batch` (B, N, b), and both
-    `models` and `g` (R, N, d, C). S and B divide R; the first R / S runs share the first data set, and so on.
+    `models` and `g` (R, N, D), where D = d C. S and B divide R; the first R / S runs share the first data
+    set, and so on.
     """
     (S, N), R, B = place.shape, len(models), len(batch)
-    scratch = minibatch_scratch(X, y, models.shape[-1], batch.shape[-1])
+    scratch = minibatch_scratch(X, y, models.shape[-1] // X.shape[-1], batch.shape[-1])
     for i in range(N):
-        for run in range(R):  # runs that share their minibatches find them in the cache
-            s, drawn = run * S // R, batch[run * B // R, i]
-            on_minibatch(X[place[s, i]], y[s, i], scale[s, i], drawn, models[run, i], g[run, i], scratch)
+        first = 0
+        while first < R:
+            s, drawn, last = first * S // R, batch[first * B // R, i], end_of_group(first, R, max(S, B))
+            on_minibatch(X[place[s, i]], y[s, i], scale[s, i], drawn, i, first, last, models, g, i, scratch)
+            first = last
+
+
+@compiled
+def end_of_group(first, R, groups):
+    """Where the runs end that share data and minibatches with run `first` and are computed beside it."""
+    together = R // groups
+    return min(first + _TOGETHER, (first // together + 1) * together)
 
 
 @compiled
@@ -31,35 +45,94 @@ def minibatch_scratch(X, y, C, b):
     """Memory for `on_minibatch`."""
     _, m, d = X.shape
     # Columns beyond the classes stay at zero.
-    columns = padded(C, X.itemsize)
-    u, z = np.zeros((d, columns), X.dtype), np.empty((b, columns), X.dtype)
+    columns = padded(_TOGETHER * C, X.itemsize)
+    width = padded(1, X.itemsize)
+    u, z = np.zeros((columns // width, d, width), X.dtype), np.empty((b, columns), X.dtype)
     counted = np.zeros(m, np.intp), np.empty(b, np.intp), np.empty(b, np.float64)
-    return u, z, np.empty((d, columns), X.dtype), np.empty((1, b), y.dtype), counted
+    return (
+        u,
+        z,
+        np.empty_like(u),
+        np.empty((1, b), y.dtype),
+        counted,
+        (np.empty(d, X.dtype), np.empty(d, np.intp)),
+    )
 
 
 @compiled
-def on_minibatch(X, y, scale, drawn, model, g, scratch):
-    """Fill `g` (d, C) with the gradient of one client at `model` on the samples `drawn`."""
-    u, z, product, classes, (times, distinct, share) = scratch
-    C = model.shape[1]
+def on_minibatch(X, y, scale, drawn, i, first, last, models, g, h, scratch):
+    """Fill g[run, h] with client i's gradient for runs from `first` to `last`, which share the samples.
+
+    Features that are zero in all samples drawn are left out of the products: they add nothing.
+    """
+    u, z, product, classes, (times, distinct, share), (total, names) = scratch
+    C, width = models.shape[-1] // X.shape[-1], u.shape[-1]
     n = weigh_drawn(drawn, scale, times, distinct, share)
     chosen = distinct[:n]
+    used = names[: _find_used(X, chosen, total, names)]
     for j in range(n):
         classes[0, j] = y[chosen[j]]
-    _copy(model, u, C)
-    products(X, chosen, u, z[:n])
-    p = z[:n].reshape(1, n, z.shape[1])[:, :, :C]
-    softmax_derivatives(p, classes[:, :n], p)
-    for j in range(n):
-        for c in range(C):
-            z[j, c] *= share[j]
-    transposed_products(X, chosen, z[:n], product)
-    _copy(product, g, C)
+    for run in range(first, last):
+        _to_tiles(models[run, i].reshape(-1, C), used, (run - first) * C, u)
+    tiles = padded((last - first) * C, X.itemsize) // width
+    for tile in range(tiles):
+        products(X, chosen, used, u[tile, : len(used)], z[:n, tile * width : (tile + 1) * width])
+    for run in range(first, last):
+        r = z[:n, (run - first) * C : (run - first + 1) * C]
+        p = r[np.newaxis]
+        softmax_derivatives(p, classes[:, :n], p)
+        for j in range(n):
+            for c in range(C):
+                r[j, c] *= share[j]
+    for tile in range(tiles):
+        transposed_products(
+            X, chosen, used, z[:n, tile * width : (tile + 1) * width], product[tile, : len(used)]
+        )
+    for run in range(first, last):
+        _from_tiles(product, used, (run - first) * C, g[run, h].reshape(-1, C))
 
 
 @compiled
-def _copy(old, new, columns):
-    """Copy the first columns; numpy's way of writing it takes seconds to compile."""
-    for j in range(len(old)):
-        for c in range(columns):
-            new[j, c] = old[j, c]
+def _find_used(X, chosen, total, names):
+    """Fill `names` with the features that some of the samples `chosen` have; returns how many they are."""
+    total[:] = 0
+    for j in chosen:
+        sample = X[j]
+        for k in range(len(total)):
+            total[k] += abs(sample[k])
+    n = 0
+    for k in range(len(total)):
+        # Without a branch: the next one overwrites what is not used.
+        names[n] = k
+        n += total[k] != 0
+    return n
+
+
+@compiled
+def _to_tiles(model, used, q, u):
+    """Copy the rows `used` of a model (d, C) to columns from `q` on of the tiles `u`."""
+    C, width, c = model.shape[1], u.shape[-1], 0
+    while c < C:
+        tile, lane = (q + c) // width, (q + c) % width
+        n = min(C - c, width - lane)
+        for k in range(len(used)):
+            old, new = model[used[k], c : c + n], u[tile, k, lane : lane + n]
+            for j in range(n):
+                new[j] = old[j]
+        c += n
+
+
+@compiled
+def _from_tiles(product, used, q, g):
+    """Copy columns from `q` on of tiles back to the rows `used` of a gradient (d, C), zero elsewhere."""
+    C, width, c = g.shape[1], product.shape[-1], 0
+    if len(used) < len(g):
+        g[:] = 0
+    while c < C:
+        tile, lane = (q + c) // width, (q + c) % width
+        n = min(C - c, width - lane)
+        for k in range(len(used)):
+            old, new = product[tile, k, lane : lane + n], g[used[k], c : c + n]
+            for j in range(n):
+                new[j] = old[j]
+        c += n

@@ -28,40 +28,42 @@ _TALL_TILES = 48
 
 
 def _tile(rows: int) -> Callable:
-    """Return a compiled f(A, chosen, j, B, c, C, across) that writes a tile of C: from row j and column c on.
+    """Return a compiled f(A, chosen, used, j, B, c, C, across) that writes a tile of C: from row j, column c.
 
-    Of A[chosen] B, or where `across` is literally True of A[chosen]' B.
+    With M = A[chosen][:, used], of M B, or where `across` is literally True of M' B.
     """
 
     @intrinsic(prefer_literal=True)
-    def tile(typing: Any, A: Any, chosen: Any, j: Any, B: Any, c: Any, C: Any, across: Any) -> Any:
+    def tile(typing: Any, A: Any, chosen: Any, used: Any, j: Any, B: Any, c: Any, C: Any, across: Any) -> Any:
         transposed = across.literal_value
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             element = context.get_data_type(A.dtype)
             size = context.get_abi_sizeof(element)
             vector = ir.VectorType(element, _TILE_BYTES // size)
-            first, names, j, second, c, product, _ = arguments
+            first, rows_named, columns_named, j, second, c, product, _ = arguments
             a = _Matrix(context, builder, A, first)
             b = _Matrix(context, builder, B, second)
             out = _Matrix(context, builder, C, product)
-            picked = context.make_array(chosen)(context, builder, names)
+            of_row = context.make_array(chosen)(context, builder, rows_named).data
+            of_column = context.make_array(used)(context, builder, columns_named).data
 
-            def pick(place: Any) -> Any:
-                return builder.load(builder.gep(picked.data, [place]))
+            def pick(names: Any, place: Any) -> Any:
+                return builder.load(builder.gep(names, [place]))
 
             # Where the tile's rows begin in A, and by what they go on from term to term of a sum.
             places = [builder.add(j, _whole(r)) for r in range(rows)]
             if transposed:
-                starts, terms = [a.at(_whole(0), k) for k in places], b.length
+                starts = [a.at(_whole(0), pick(of_column, k)) for k in places]
             else:
-                starts, terms = [a.at(pick(k), _whole(0)) for k in places], a.width
+                starts = [a.at(pick(of_row, k), _whole(0)) for k in places]
             sums = [cgutils.alloca_once(builder, vector) for _ in range(rows)]
             for total in sums:
                 builder.store(ir.Constant(vector, [0.0] * vector.count), total)
-            with cgutils.for_range(builder, terms) as loop:
+            with cgutils.for_range(builder, b.length) as loop:
                 k = loop.index
-                step = builder.mul(pick(k), a.strides[0]) if transposed else builder.mul(k, a.strides[1])
+                names, stride = (of_row, a.strides[0]) if transposed else (of_column, a.strides[1])
+                step = builder.mul(pick(names, k), stride)
                 columns = builder.load(b.vector(vector, k, c), align=size)
                 for start, total in zip(starts, sums, strict=True):
                     place = builder.bitcast(builder.gep(start, [step]), element.as_pointer())
@@ -72,7 +74,7 @@ def _tile(rows: int) -> Callable:
                 builder.store(builder.load(total), out.vector(vector, row, c), align=size)
             return context.get_dummy_value()
 
-        return types.void(A, chosen, types.int64, B, types.int64, C, across), generate
+        return types.void(A, chosen, used, types.int64, B, types.int64, C, across), generate
 
     return tile
 
@@ -85,7 +87,7 @@ class _Matrix:
         self._builder = builder
         self._data = builder.bitcast(array.data, ir.IntType(8).as_pointer())
         self.strides = cgutils.unpack_tuple(builder, array.strides, 2)
-        self.length, self.width = cgutils.unpack_tuple(builder, array.shape, 2)
+        self.length = cgutils.unpack_tuple(builder, array.shape, 2)[0]
 
     def at(self, row: Any, column: Any) -> Any:
         """Address of an entry."""
@@ -120,22 +122,22 @@ def padded(columns, itemsize):
 
 
 @compiled
-def products(A, chosen, B, C):
-    """C = A[chosen] B for A (m, d), rows `chosen` (n,), B (d, p) and C (n, p), of one type and in C order.
+def products(A, chosen, used, B, C):
+    """C = M B for M = A[chosen][:, used], its rows and columns, B (columns, p) and C (rows, p), of one type.
 
-    With at least as many columns as a tile has: `padded(1, A.itemsize)`.
+    With at least as many columns p as a tile has: `padded(1, A.itemsize)`. B and C are in C order.
     """
-    _fill(A, chosen, B, C, False)
+    _fill(A, chosen, used, B, C, False)
 
 
 @compiled
-def transposed_products(A, chosen, B, C):
-    """C = A[chosen]' B for B (n, p) and C (d, p), else as `products`."""
-    _fill(A, chosen, B, C, True)
+def transposed_products(A, chosen, used, B, C):
+    """C = M' B for B (rows, p) and C (columns, p), else as `products`."""
+    _fill(A, chosen, used, B, C, True)
 
 
 @compiled
-def _fill(A, chosen, B, C, across):
+def _fill(A, chosen, used, B, C, across):
     """Write C tile by tile; `across` is a constant, so that each of its values is compiled apart."""
     literally(across)
     (rows, columns), width = C.shape, _TILE_BYTES // A.itemsize
@@ -144,24 +146,24 @@ def _fill(A, chosen, B, C, across):
         c = min(start, columns - width)
         j = 0
         while rows - j >= 6:
-            _six(A, chosen, j, B, c, C, across)
+            _six(A, chosen, used, j, B, c, C, across)
             j += 6
         if rows - j >= 4:
-            _four(A, chosen, j, B, c, C, across)
+            _four(A, chosen, used, j, B, c, C, across)
             j += 4
         if rows - j >= 2:
-            _two(A, chosen, j, B, c, C, across)
+            _two(A, chosen, used, j, B, c, C, across)
             j += 2
         if rows - j == 1:
-            _one(A, chosen, j, B, c, C, across)
+            _one(A, chosen, used, j, B, c, C, across)
 
 
 @compiled
 def stacked_products(A, B, C):
     """C_i = A_i B_i for stacks (N, n, d), (N, d, p) and (N, n, p) with p as in `products`."""
-    everyone = np.arange(A.shape[1])
+    everyone, every_column = np.arange(A.shape[1]), np.arange(A.shape[2])
     for i in range(len(A)):
-        products(A[i], everyone, B[i], C[i])
+        products(A[i], everyone, every_column, B[i], C[i])
 
 
 @compiled
@@ -187,8 +189,29 @@ def tall_transposed_products(A, vectors, g):
 
 @compiled
 def tall_products_in_tiles(A, B, C):
-    """C = A B with as many columns as `tiles.products` asks for."""
-    everyone = np.arange(len(A))
+    """C = A B with columns that fill their tiles, fast where those of a tile share most of their zeros.
+
+    Rows of B that are zero in a whole tile add nothing, and are left out there.
+    """
+    everyone, width, d = np.arange(len(A)), _TILE_BYTES // A.itemsize, len(B)
+    tiles = B.shape[1] // width
+    used, count, packed = (
+        np.empty((tiles, d), np.intp),
+        np.zeros(tiles, np.intp),
+        np.empty((tiles, d, width), B.dtype),
+    )
+    for tile in range(tiles):
+        for k in range(d):
+            row, kept = B[k, tile * width : (tile + 1) * width], packed[tile, count[tile]]
+            some = False
+            for c in range(width):
+                kept[c] = row[c]
+                some |= row[c] != 0
+            # Without a branch: the next one overwrites what is zero.
+            used[tile, count[tile]] = k
+            count[tile] += some
     for first in range(0, len(A), _TALL_TILES):
         rows = slice(first, first + _TALL_TILES)
-        products(A, everyone[rows], B, C[rows])
+        for tile in range(tiles):
+            n, columns = count[tile], slice(tile * width, (tile + 1) * width)
+            products(A, everyone[rows], used[tile, :n], packed[tile, :n], C[rows, columns])

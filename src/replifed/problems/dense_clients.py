@@ -53,7 +53,7 @@ class DenseClientModels:
         if self.loss_function.name in COMPILED and clip is None and (batch is not None or few):
             g = self.shifted_gradients(u, batch, *self._unshifted(len(u)))
         elif batch is not None and self.loss_function.name == "softmax":
-            g = self._softmax_gradients(models, batch)
+            g = self._softmax_gradients(u, batch)
         elif batch is not None:
             raise ReplifedError(
                 f"minibatches: not for the loss {self.loss_function.name}, which is not built in"
@@ -170,11 +170,11 @@ class DenseClientModels:
             linear_steps(self.rows, self.place, y, shifts, sets, loss, *step)
         return models
 
-    def _softmax_gradients(self, models: NDArray, batch: NDArray) -> NDArray:
-        """Gradients (R, N, d, C) on minibatches without the ridge."""
+    def _softmax_gradients(self, u: NDArray, batch: NDArray) -> NDArray:
+        """Gradients (R, N, D) on minibatches without the ridge."""
         from replifed.kernels.softmax import minibatch_gradients
 
-        models, batch = np.ascontiguousarray(models, self.dtype), np.ascontiguousarray(batch)
+        models, batch = np.ascontiguousarray(u, self.dtype), np.ascontiguousarray(batch)
         g, scale = np.empty_like(models), self.batch_weights / batch.shape[-1]
         minibatch_gradients(self.rows, self.place, self.y, scale, batch, models, g)
         return g
