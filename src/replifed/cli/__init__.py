@@ -8,6 +8,7 @@ commands for people:
   run         run one method on one experiment
   check       check a method, such as your own, against the contract
   compare     tune and run your own methods and built-in ones
+  export      write a method as an app of Flower, for a federation of machines
   init        write a folder in which the workflow runs, without a checkout
   new paper   write a folder with a small paper of your own
   data        fetch, parse and look at data sets
@@ -47,7 +48,7 @@ import threading
 from collections.abc import Sequence
 
 from replifed import __version__
-from replifed.cli import check, claims, columns, data, listing, make, new, runs, steps
+from replifed.cli import check, claims, columns, data, export, listing, make, new, runs, steps
 from replifed.cli.arguments import OneLineParser, call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes, usage
@@ -124,6 +125,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, make, check, new, steps, data, claims, runs, columns):
+    for module in (listing, make, check, export, new, steps, data, claims, runs, columns):
         module.add(commands)
     return parser

@@ -24,7 +24,7 @@ class OwnData:
     X, y : features (n, d) and targets (n,).
     loss : Loss
     l2, scale : float
-    L : smoothness constant of f.
+    mu, L : constants of strong convexity and smoothness of f.
     """
 
     X: NDArray
@@ -32,6 +32,7 @@ class OwnData:
     loss: Loss
     l2: float
     scale: float
+    mu: float
     L: float
 
     def value(self, w: NDArray) -> float:
@@ -71,17 +72,14 @@ def split(method: Any, problem: Any, streams: Streams) -> tuple[Facts, list[OwnD
             f"{type(problem).__name__} on the wire: give a linear model on one dense data set"
         )
     (mu,), (L,) = problem.common_mu_L()
-    sizes = problem.sizes[0]
-    own = [
-        OwnData(
-            problem.X[0, i, :n].astype(float),
-            problem.y[0, i, :n],
-            problem.loss_function,
-            problem.l2,
-            float(problem.batch_weights[0, i]),
-            float(problem.smoothness()[0, i]),
-        )
-        for i, n in enumerate(sizes)
-    ]
+    own = [of_client(problem, i) for i in range(problem.n_clients)]
     x_0 = method.observe(method.init(problem, streams))["server"][0]
-    return Facts(x_0, sizes, problem.weights[0].astype(float), float(mu), float(L)), own
+    return Facts(x_0, problem.sizes[0], problem.weights[0].astype(float), float(mu), float(L)), own
+
+
+def of_client(problem: DenseLinearModel, i: int) -> OwnData:
+    """Return what client i of a problem of one data set has."""
+    n = problem.sizes[0, i]
+    X, y, scale = problem.X[0, i, :n].astype(float), problem.y[0, i, :n], problem.batch_weights[0, i]
+    constants = float(problem.strong_convexity()[0, i]), float(problem.smoothness()[0, i])
+    return OwnData(X, y, problem.loss_function, problem.l2, float(scale), *constants)
