@@ -28,6 +28,7 @@ from replifed.algorithms.registry import METHODS, method_class
 from replifed.contract import audits, checks, examine, problems
 from replifed.contract.checks import ROWS, Case, close, members
 from replifed.contract.problems import N, make
+from replifed.contract.two_forms import check_forms
 from replifed.engine.audit import differences
 from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError, ReplifedError
@@ -36,6 +37,8 @@ from replifed.network.ledger import Cost, dense_bits
 from replifed.problems import restricted
 from replifed.problems.audited import idle
 from replifed.problems.base import Hessian, LocalSteps, PerClientModels, Smooth
+from replifed.wire.forms.common import average, mean
+from replifed.wire.messages import Dense
 
 # Settings that take other paths through the code than a method's example. A method needs none.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -666,17 +669,26 @@ class GoesClientByClient(Sound):
         return ServerModel(np.mean(models, axis=0)), cohort.cost(3, None)
 
 
-class Plain(Sound):
-    def client(self, x, gradient, memory):
-        return x - self.step * gradient(x), memory
+class TwoForms(Sound):
+    def client(self, message, own, data, turn):
+        (x,) = message
+        return [Dense(x - self.step * data.gradient(x))], own
 
-    def server(self, x, messages, weights):
-        return np.average(messages, axis=0, weights=weights)
+    def server(self, state, turn):
+        replies = yield [Dense(state["x"])]
+        return {"x": average(replies, turn.facts.weights)}
 
 
-class ForgetsTheWeights(Plain):
-    def server(self, x, messages, weights):
-        return np.mean(messages, axis=0)
+class ForgetsTheWeights(TwoForms):
+    def server(self, state, turn):
+        replies = yield [Dense(state["x"])]
+        return {"x": mean(replies)}
+
+
+class SendsHalfAModel(TwoForms):
+    def client(self, message, own, data, turn):
+        ((whole,), own) = super().client(message, own, data, turn)
+        return [Dense(whole.values, width=16)], own
 
 
 BROKEN: dict[Callable[..., None], list[tuple[type, str]]] = {
@@ -685,7 +697,10 @@ BROKEN: dict[Callable[..., None], list[tuple[type, str]]] = {
         (ChangesItsPrecision, "x has become .* of float32"),
         (LosesTheBatch, "first axis must be the 3 runs"),
     ],
-    checks.check_plain: [(ForgetsTheWeights, "round 0 is not that of client and server")],
+    check_forms: [
+        (ForgetsTheWeights, "after round 1, the model is not that of client and server"),
+        (SendsHalfAModel, "bits_up: booked is not what client and server send"),
+    ],
     checks.check_purity: [
         (MovesItsState, "read-only"),
         (FlipsLabels, "second call|y changed"),
@@ -750,7 +765,7 @@ BROKEN: dict[Callable[..., None], list[tuple[type, str]]] = {
 )
 def test_a_broken_method_is_noticed(check, broken, says):
     more = [both_ways] if check is check_messages else []
-    sound = Plain if check is checks.check_plain else Sound
+    sound = TwoForms if check is check_forms else Sound
     case = Case(broken or sound, "dense", partial=check is checks.check_cohort_costs)
     expected = (AssertionError, ValueError, AttributeError, ReplifedError)
     with pytest.raises(expected, match=says) if broken else nullcontext():
@@ -811,11 +826,11 @@ def test_before_a_run_a_method_is_refused_that_reads_what_it_wrote(monkeypatch):
 
 
 def test_every_part_is_examined_of_a_method_of_ones_own():
-    outcomes = list(examine(Plain))
+    outcomes = list(examine(TwoForms))
     assert not [one.fault for one in outcomes if one.fault]
     assert {one.part.partition(" ")[0] for one in outcomes} >= {"State,", "Rounds", "Values", "Equal"}
     broken = {one.part for one in examine(ForgetsTheWeights) if one.fault}
-    assert [part[:32] for part in broken] == ["Rounds are those of the plain fu"]
+    assert [part[:29] for part in broken] == ["Rounds, and the bits of each,"]
 
 
 def test_a_method_without_example_problem_or_count_is_told_what_to_add(monkeypatch):

@@ -8,6 +8,7 @@ commands for people (without one: the runs of this folder, and what comes next):
   run         run one method on one experiment
   check       check a method, such as your own, against the contract
   compare     tune and run your own methods and built-in ones
+  export      write a method as an app of Flower, for a federation of machines
   init        write a folder in which the workflow runs, without a checkout
   new paper   write a folder with a small paper of your own
   data        fetch, parse and look at data sets
@@ -48,7 +49,20 @@ import threading
 from collections.abc import Sequence
 
 from replifed import __version__, bar
-from replifed.cli import check, claims, columns, completion, data, listing, make, new, next_steps, runs, steps
+from replifed.cli import (
+    check,
+    claims,
+    columns,
+    completion,
+    data,
+    export,
+    listing,
+    make,
+    new,
+    next_steps,
+    runs,
+    steps,
+)
 from replifed.cli.arguments import OneLineParser, call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes, usage
@@ -132,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, make, check, new, steps, data, claims, runs, columns):
+    for module in (listing, make, check, export, new, steps, data, claims, runs, columns):
         module.add(commands)
     completion.add(commands, parser)
     return parser

@@ -12,8 +12,10 @@ from replifed.algorithms.guarded import located
 from replifed.algorithms.registry import class_of
 from replifed.contract import audits, checks, problems
 from replifed.contract.checks import Case
+from replifed.contract.two_forms import check_forms
 from replifed.errors import ReplifedError, one_line
 from replifed.problems.audited import RawDataError
+from replifed.wire.forms import has_forms
 
 
 def _everyone(case: Case) -> bool:
@@ -25,10 +27,9 @@ def _once(case: Case) -> bool:
     return not case.partial and not case.changes and case.kind == problems.kinds_for(case.cls.needs)[0]
 
 
-def _is_plain(case: Case) -> bool:
-    functions = (getattr(case.cls, name, None) for name in ("client", "server"))
-    dense = _everyone(case) and case.kind == "dense"
-    return dense and all(map(callable, functions)) and not case.algorithm().stochastic
+def _has_forms(case: Case) -> bool:
+    # Forms take one data set, and not all settings of variants.
+    return case.kind == "dense" and has_forms(case.cls) and set(case.changes) <= {"batch"}
 
 
 # Each check, and the condition of a case on which it is made.
@@ -49,7 +50,7 @@ CHECKS: dict[Callable[[Case], None], Callable[[Case], bool]] = {
     audits.check_books: lambda case: True,
     audits.check_exchanges: lambda case: not getattr(case.cls, "centralised", False),
     audits.check_process: _once,
-    checks.check_plain: _is_plain,
+    check_forms: _has_forms,
 }
 
 

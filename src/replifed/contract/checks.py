@@ -64,9 +64,13 @@ class Case:
 
     def run(self, rounds: int, *, clients=range(N), data_sets=(0,), streams=ROWS, algorithm=None, **more):
         """Simulate from a new instance of everything."""
-        more = {"channel": CHANNEL, "cohort": FixedSize(4) if self.partial else None, "metrics": {}} | more
+        more = {"channel": CHANNEL, "cohort": self.cohort(), "metrics": {}} | more
         problem = make(self.kind, clients, data_sets)
         return simulate(algorithm or self.algorithm(), problem, streams, rounds, **more)
+
+    def cohort(self) -> FixedSize | None:
+        """Return what draws the clients that take part; None if all do."""
+        return FixedSize(4) if self.partial else None
 
     def server(self, state: Any) -> NDArray:
         """Return the server's model."""
@@ -412,29 +416,3 @@ def check_uplink(case: Case) -> None:
         elif differs:
             expect(np.all(np.asarray(cost.bits_up) > 0), "the server learns of a client that sends nothing")
     expect(learnt, "the server's model does not depend on a client's data")
-
-
-def check_plain(case: Case) -> None:
-    """Rounds are those of the plain functions `client` and `server`, one client after the other.
-
-    `client(x, gradient, memory)` gets the server's model (D,), the gradient of its loss as a function, and
-    its memory, None at first; it returns its message and its memory. `server(x, messages, weights)` returns
-    the next x.
-    """
-    algorithm, problem = case.algorithm(), make(case.kind)
-    state = algorithm.init(problem, ROWS)
-    x, memory = case.server(state)[0], [None] * N
-    alone = [make(case.kind, [i]) for i in range(N)]
-    weights = np.array([problems.size(i) for i in range(N)]) / sum(problems.size(i) for i in range(N))
-    for t in range(5):
-        messages = []
-        for i, own in enumerate(alone):
-
-            def gradient(w: NDArray, own: Any = own) -> NDArray:
-                return own.gradient(w[None])[0]
-
-            message, memory[i] = algorithm.client(x, gradient, memory[i])
-            messages.append(message)
-        x = algorithm.server(x, messages, weights)
-        state, _ = algorithm.round(state, problem, replace(case, partial=False).context(t))
-        close(case.server(state)[0], x, f"round {t} is not that of client and server")

@@ -1,0 +1,73 @@
+"""A method as a folder that `flwr run` takes."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from replifed.algorithms.registry import METHODS, method_class
+from replifed.errors import ConfigError
+from replifed.store.atomic import make_folder
+from replifed.wire.forms import forms_of
+
+_TEMPLATES = Path(__file__).parents[1] / "templates" / "flower"
+_PACKAGE = "replifed_app"
+_AT_TOP = ("README.md", "pyproject.toml")
+
+
+def export(method: str, folder: Path) -> list[Path]:
+    """Write an app of a method with client and server, with the settings of its example; return its files.
+
+    Parameters
+    ----------
+    method : name of a method, or FILE.py:CLASS, whose file becomes part of the app.
+    folder : a new one.
+
+    Raises
+    ------
+    ConfigError
+        In one line: there is no such method, it has no client and server, or the folder exists.
+    """
+    example = method_class(method).example()
+    forms_of(example)
+    if folder.exists():
+        raise ConfigError(f"{folder} exists already; remove it, or choose another name")
+    source = METHODS.get(method, method)
+    file, _, cls = source.rpartition(":")
+    texts = {"__init__.py": f'"""{cls} on Flower."""\n', "method.py": _definition(example, file)}
+    for template in sorted(_TEMPLATES.iterdir()):
+        text = template.read_text(encoding="utf-8")
+        texts[template.name.removesuffix(".txt")] = text.replace("NAME", cls)
+    make_folder(folder / _PACKAGE)
+    written = []
+    for name, text in texts.items():
+        place = folder / name if name in _AT_TOP else folder / _PACKAGE / name
+        place.write_text(text, encoding="utf-8")
+        written.append(place)
+    if file.endswith(".py"):
+        written.append(Path(shutil.copy(file, folder / _PACKAGE / Path(file).name)))
+    return written
+
+
+def _definition(example: Any, file: str) -> str:
+    """Return a module with the method's settings, from which they can be changed."""
+    cls, own = type(example), file.endswith(".py")
+    lines = ['"""The method and its settings."""\n']
+    if own:
+        lines += ["from pathlib import Path\n", "from replifed.algorithms.registry import method_class"]
+    parts = {type(one) for one in _dataclasses(example)} - ({cls} if own else set())
+    lines += sorted(f"from {one.__module__} import {one.__name__}" for one in parts)
+    if own:
+        lines += [
+            f"\n_FILE = Path(__file__).with_name({Path(file).name!r})",
+            f'{cls.__name__} = method_class(f"{{_FILE}}:{cls.__name__}")',
+        ]
+    return "\n".join([*lines, f"\nMETHOD = {example!r}\n"])
+
+
+def _dataclasses(owner: Any) -> list[Any]:
+    """A dataclass and those in its fields."""
+    within = (getattr(owner, one.name) for one in fields(owner))
+    return [owner, *(part for value in within if is_dataclass(value) for part in _dataclasses(value))]

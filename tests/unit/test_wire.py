@@ -1,0 +1,235 @@
+"""Methods as one client and a server that send bytes, against all clients at once and the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from replifed.algorithms.local_solvers import Accelerated, Exact, Noisy, Stochastic
+from replifed.algorithms.registry import METHODS, method_class
+from replifed.contract.problems import make
+from replifed.engine.simulate import simulate
+from replifed.errors import ReplifedError
+from replifed.network.fading import Rayleigh
+from replifed.network.participation import FixedSize, Independent
+from replifed.operators.proximal import L1
+from replifed.operators.quantise import DITHERS, draw_dither, quantise
+from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import loss_named
+from replifed.randomness import Streams
+from replifed.wire import codec, dither
+from replifed.wire.forms import MODULES, forms_of
+from replifed.wire.own_data import split
+from replifed.wire.run import Client, in_process, run, serve
+from replifed.wire.session import Session
+
+ROUNDS, N, STREAMS = 20, 5, Streams(7, (3,))
+SOME, MASK = FixedSize(3), Independent(0.4)
+
+# Name, settings that differ from the example's, who takes part, and how far the two forms may be apart.
+CASES: list[tuple[str, dict[str, Any], Any, float]] = [
+    ("fedavg", {}, None, 1e-9),
+    ("fedavg", {"batch": 4}, SOME, 1e-9),
+    ("fedht", {"batch": 3, "batch_decay": 0.9}, SOME, 1e-9),
+    ("fediterht", {"batch": 4}, SOME, 1e-9),
+    ("fedlin", {}, None, 1e-9),
+    ("fedlin", {"solver": Stochastic(steps=3, batch=4, step=0.05)}, None, 1e-9),
+    ("scaffold", {"option": "1"}, SOME, 1e-9),
+    ("scaffold", {"solver": Stochastic(steps=3, batch=4), "server_step": 0.5}, MASK, 1e-9),
+    ("scaffnew", {"solver": Stochastic(steps=3, batch=4)}, None, 1e-9),
+    ("fedplt", {"solver": Accelerated(steps=3), "start": "cold"}, MASK, 1e-9),
+    ("fedplt", {"solver": Noisy(steps=3, tau=0.1, clip=1.0), "start_deviation": 0.5}, SOME, 1e-9),
+    (
+        "fedplt",
+        {"solver": Noisy(steps=3, tau=0.1, reading="deviation"), "penalty": L1(weight=0.05)},
+        None,
+        1e-9,
+    ),
+    ("tamuna", {"solver": Stochastic(steps=3, batch=4), "sparsity": 2}, SOME, 1e-9),
+    ("tamuna", {"sparsity": 3}, None, 1e-9),
+    ("tamuna", {}, MASK, 1e-9),
+    ("fedgradmp", {"radius": 0.2}, SOME, 1e-9),
+    ("fedgradmp", {"solver": "sgd", "step": 0.05, "reuse": True, "inner_steps": 2, "batch": 4}, None, 1e-9),
+    ("fednl", {"vector_bits": 30}, None, 1e-7),
+    ("fednl", {"compressor": "topk", "option": 2, "alpha": 0.5}, None, 1e-7),
+    ("fednl", {"quantised": True, "b_max": 24, "start": "hessian", "line_search": None}, None, 1e-7),
+    ("qshed", {}, None, 1e-9),
+    ("qshed", {"normalise": True, "renewals": 3}, None, 1e-9),
+]
+
+
+def model(N: int = N) -> DenseLinearModel:
+    return make("dense", range(N))
+
+
+def both(name: str, changes: dict[str, Any], cohort: Any, rounds: int = ROUNDS, **more: Any):
+    """Models of each round and bits up and down, of the batched form and over the wire."""
+    method, models = replace(method_class(name).example(), **changes), []
+
+    def seen(problem: Any, observed: dict[str, Any]):
+        models.append(observed["server"][0])
+        return np.zeros(1)
+
+    shared: dict[str, Any] = {"cohort": cohort, "channel": Rayleigh(20)}
+    batched = simulate(method, model(), STREAMS, rounds, metrics={"model": seen}, **shared)
+    bits = [np.diff(batched.ledger[way][:, 0]) for way in ("bits_up", "bits_down")]
+    return np.array(models), bits, run(method, model(), STREAMS, rounds, **shared, **more)
+
+
+@pytest.mark.parametrize(
+    "name, changes, cohort, apart", CASES, ids=[f"{c[0]}-{'-'.join(c[1])}" for c in CASES]
+)
+def test_wire_client_and_server_are_the_batched_form_and_send_what_it_books(name, changes, cohort, apart):
+    models, (up, down), wired = both(name, changes, cohort, exact=True)
+    np.testing.assert_allclose(wired.models, models, rtol=0, atol=apart)
+    assert np.abs(models[-1] - models[0]).max() > 0.01
+    np.testing.assert_array_equal(wired.bits(up=True), up)
+    np.testing.assert_array_equal(wired.bits(up=False), down)
+
+
+def test_wire_every_form_has_a_case():
+    assert {method_class(name).__name__ for name, *_ in CASES} == set(MODULES)
+    assert {method_class(name).__name__ for name in METHODS} >= set(MODULES)
+
+
+# First-order methods, and the others where the batched form rounds, too.
+ROUNDED = [
+    *(case[:3] for case in CASES if case[0] not in ("fednl", "qshed")),
+    ("fednl", {"single_precision": True}, None),
+    ("qshed", {"single_precision": True}, None),
+]
+
+
+@pytest.mark.parametrize("name, changes, cohort", ROUNDED, ids=[f"{c[0]}-{'-'.join(c[1])}" for c in ROUNDED])
+def test_wire_bytes_are_as_long_as_the_ledger_says_and_round_models(name, changes, cohort, monkeypatch):
+    lengths, encode = [], codec.encode
+
+    def noted(*arguments: Any) -> bytes:
+        data = encode(*arguments)
+        lengths.append(len(data))
+        return data
+
+    monkeypatch.setattr(codec, "encode", noted)
+    models, (up, down), wired = both(name, changes, cohort, rounds=6)
+    np.testing.assert_array_equal(wired.bits(up=True), up)
+    np.testing.assert_array_equal(wired.bits(up=False), down)
+    assert sorted(lengths) == sorted(one.overhead + -(-one.bits // 8) for one in wired.sent)
+    error = np.abs(wired.models - models).max()
+    assert error < 1e-12 if "single_precision" in changes else 1e-12 < error < 2e-6
+
+
+def test_wire_a_float_of_sixteen_bits_stalls_a_newton_method():
+    models, _, wired = both("fednl", {"line_search": None, "start": "hessian"}, None)
+    error = np.abs(wired.models[-5:] - models[-1]).max()
+    assert 1e-7 < error < 1e-2
+
+
+@pytest.mark.parametrize("bits", [1, 5, 24])
+def test_wire_cells_are_the_quantiser_and_split_bit_by_bit(bits):
+    rng = np.random.default_rng(2)
+    v, noise = rng.uniform(-1, 1, (4, 9)), draw_dither(rng, (4, 9))
+    for kind in DITHERS[:2]:
+        shared = noise if kind == "nested" else np.zeros_like(noise)
+        b = np.full(4, bits)
+        number = dither.cells(v, shared, b)
+        np.testing.assert_array_equal(dither.midpoints(number, shared, b), quantise(v, b, noise, kind))
+        assert number.min() >= 0 and number.max() < 2**bits
+        np.testing.assert_array_equal(dither.cells(v, shared, b + 3) >> 3, number)
+
+
+# -- clients that do not answer ---------------------------------------------------------------------------
+
+
+def served(name: str, silent: dict[int, set[int]], cohort: Any = None, **changes: Any):
+    """A run whose clients `silent[t]` do not answer from round t on."""
+    method = replace(method_class(name).example(), **changes)
+    facts, own = split(method, model(), STREAMS)
+    session = Session(method, facts, STREAMS, cohort=cohort)
+    clients = [Client(session, i, data) for i, data in enumerate(own)]
+    answer = in_process(clients)
+
+    def deliver(messages):
+        lost = {
+            i for m in messages.values() for t, who in silent.items() for i in who if codec.peek(m)[0] >= t
+        }
+        return answer({i: data for i, data in messages.items() if i not in lost})
+
+    return serve(session, 6, deliver)
+
+
+def test_wire_a_client_that_is_lost_leaves_a_round_with_partial_participation():
+    record = served("scaffold", {2: {1}})
+    asked = {t: {one.client for one in record.sent if one.round == t and not one.up} for t in range(6)}
+    assert asked[2] == set(range(N)) and asked[3] == set(range(N)) - {1}
+
+    class Lost:
+        def __call__(self, streams, n_clients):
+            active = np.ones((1, n_clients), bool)
+            active[0, 1] = streams.round_ < 2
+            return type(SOME(streams, n_clients))(active, None)
+
+    *_, wired = both("scaffold", {}, Lost(), rounds=6)
+    np.testing.assert_array_equal(record.models, wired.models)
+
+
+@pytest.mark.parametrize(
+    "name, changes, says",
+    [
+        ("fedlin", {}, "^round 2: client 1 did not answer, and FedLin needs it$"),
+        (
+            "tamuna",
+            {"sparsity": 3},
+            "^TAMUNA.sparsity: a client did not answer in round 2: none may be",
+        ),
+    ],
+)
+def test_wire_a_method_that_needs_all_clients_stops_in_one_line(name, changes, says):
+    with pytest.raises(ReplifedError, match=says):
+        served(name, {2: {1}}, **changes)
+    with pytest.raises(ReplifedError, match="round 1: client 0, 1, 2, 3, 4 did not answer"):
+        served("fedavg", {1: set(range(N))})
+
+
+# -- what is refused --------------------------------------------------------------------------------------
+
+
+def refusals():
+    sets = make("dense", range(3), (0, 1))
+    softmax = DenseLinearModel(np.ones((1, 2000, 1, 1)), np.ones((1, 2000, 1)), loss_named("logistic"))
+    yield "fedprox", {}, model, "FedProx has no client and server: those that have are FedAvg, .*own-method"
+    yield (
+        "fedavg",
+        {},
+        lambda: make("sparse"),
+        "SparseLinearModel on the wire: give a linear model on one dense",
+    )
+    yield "fedavg", {}, lambda: sets, "DenseLinearModel on the wire: give a linear model on one dense"
+    yield "fedavg", {}, lambda: softmax, "2000 clients on the wire: at most 1000"
+    yield "fedlin", {"solver": Exact()}, model, "Exact: a client on the wire has the solvers Gradient, "
+    yield "fedgradmp", {"solver": "gd"}, model, "FedGradMP.solver: a client on the wire has exact and sgd"
+    yield "qshed", {"dither": "fresh"}, model, "QShed.dither = 'fresh', .*: on the wire nested"
+    yield "fednl", {"b_max": 8}, model, "a float of 8 bits: a float on the wire has 13 to 64; set b_max"
+
+
+@pytest.mark.parametrize("name, changes, problem, says", list(refusals()))
+def test_wire_what_is_not_supported_is_refused_in_one_line(name, changes, problem, says):
+    method = replace(method_class(name).example(), **changes)
+    with pytest.raises(ReplifedError, match=says) as refused:
+        run(method, problem(), STREAMS, 1)
+    assert "\n" not in str(refused.value)
+
+
+def test_wire_forms_of_a_softmax_model():
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(1, 3, 8, 4)), rng.integers(0, 3, (1, 3, 8))
+    problem = DenseLinearModel(X, y, loss_named("softmax", 3), l2=0.1)
+    for name in ("fedavg", "fednl"):
+        method = replace(method_class(name).example(), **({"batch": 3} if name == "fedavg" else {}))
+        wired = run(method, problem, STREAMS, 4, exact=True)
+        np.testing.assert_allclose(
+            wired.models[-1], simulate(method, problem, STREAMS, 4).state.x[0], rtol=0, atol=1e-9
+        )
+    assert forms_of(method).client.args == (method,)
