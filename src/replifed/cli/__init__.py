@@ -9,7 +9,8 @@ commands for people:
   check       check a method, such as your own, against the contract
   compare     tune and run your own methods and built-in ones
   init        write a folder in which the workflow runs, without a checkout
-  new paper   write a folder with a small paper of your own
+  new paper   write a folder with a small paper of your own, or with one on logs of runs made elsewhere
+  judge       hold a paper's claims against such logs, in seconds and without the workflow
   data        fetch, parse and look at data sets
   claims      show the verdicts on the papers' claims
   show        say what a figure or a table came to, here or in the reference run
@@ -47,7 +48,7 @@ import threading
 from collections.abc import Sequence
 
 from replifed import __version__
-from replifed.cli import check, claims, columns, data, listing, make, new, runs, steps
+from replifed.cli import check, claims, columns, data, judge, listing, make, new, runs, steps
 from replifed.cli.arguments import OneLineParser, call, files_of
 from replifed.errors import ReplifedError
 from replifed.store import hashes, usage
@@ -124,6 +125,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, make, check, new, steps, data, claims, runs, columns):
+    for module in (listing, make, check, new, judge, steps, data, claims, runs, columns):
         module.add(commands)
     return parser
