@@ -63,6 +63,8 @@ def judge(
         raise ConfigError(f"claims on several experiments ({', '.join(names)}): judge each on its own frame")
     name, chosen = next(iter(names), "runs"), settings_of(better, **settings)
     runs = logged([frame], chosen)
-    judged = measure(guarded(claims, {name: settings}), _Inputs(name, runs, chosen.data), "paper")
+    judged = measure(
+        guarded(claims, {name: {"logs": "", **settings}}), _Inputs(name, runs, chosen.data), "paper"
+    )
     judged.attrs["remarks"] = runs.remarks
     return judged

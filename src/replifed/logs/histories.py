@@ -257,8 +257,8 @@ def _complete(method: str, own: pd.DataFrame, name: str, worst: float, remarks: 
     if (holes := gaps & ~empty).any():
         lacking = table.index[np.isnan(values[:, holes]).any(axis=1)]
         remarks.append(
-            f"{method}: {name} is no number in rounds {_listed(table.columns[holes])} of the {_seeds(lacking)}"
-            ", left out for all seeds"
+            f"{method}: {name} is no number in rounds {_listed(table.columns[holes])} "
+            f"of the {_seeds(lacking)}, left out for all seeds"
         )
     values[:, gaps] = np.nan
     if gaps.all():

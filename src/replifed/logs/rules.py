@@ -10,6 +10,8 @@ from replifed.claims.claim import Claim, NotMeasurableError
 from replifed.claims.quantities import Quantity
 from replifed.logs import runs
 
+# A t-test on three or four seeds says more of the luck with their spread than of an order.
+FEWEST = 5
 _NO_RUN = {
     "value": "its spread is not that of a run, and gives no interval; claim a shape or an identity",
     "order": "it is no run, so that seeds cannot be paired; claim a shape over the points",
@@ -17,12 +19,17 @@ _NO_RUN = {
 
 
 def guarded(claims: Iterable[Claim], experiments: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
-    """Claims with what logs add to them, by the settings of the experiments.
+    """Claims with what logs add to them, by the settings of the experiments; others stay as they are.
 
-    A value or an order on lines that are the best over something, such as a grid of steps, cannot be
-    measured, and says why. Whatever is the best over something is named so in a note.
+    An order needs five seeds. A value or an order on lines that are the best over something, such as a grid
+    of steps, cannot be measured, and says why. Whatever is the best over something is named so in a note.
     """
-    return [_guarded(claim, experiments) for claim in claims]
+    return [
+        _guarded(claim, experiments)
+        if any("logs" in experiments.get(name, {}) for name in claim.experiments)
+        else claim
+        for claim in claims
+    ]
 
 
 def _guarded(claim: Claim, experiments: Mapping[str, Mapping[str, Any]]) -> Claim:
@@ -35,7 +42,7 @@ def _guarded(claim: Claim, experiments: Mapping[str, Mapping[str, Any]]) -> Clai
         notes.append(named)
     if any(part.function.__name__ == runs.best.__name__ for part in _parts(claim.expression)):
         notes.append("the best of the seeds, whose spread is not that of a run")
-    return replace(claim, note="; ".join(filter(None, notes)))
+    return replace(claim, fewest=FEWEST, note="; ".join(filter(None, notes)))
 
 
 def _refusing(why: str) -> Any:
