@@ -9,7 +9,7 @@ from typing import Any
 from replifed.claims import files, scores
 from replifed.errors import ConfigError
 from replifed.papers import jobs
-from replifed.parts import lone_paper, typed
+from replifed.parts import lone_paper, part, typed
 from replifed.settings import needs, subsets
 from replifed.settings.checks import validate
 from replifed.settings.reading import read_file
@@ -57,7 +57,8 @@ def _histories(
             raise ConfigError(f"{paper}.experiments.{name} has no logs; `snakemake {paper}` runs it")
         runs = read(folder, typed(paper, {"seed": section["seed"], **experiment}))
         remarks[name] = runs.remarks
-        about = provenance([], experiment, {"kind": experiment.get("data", "original"), "stamp": ""})
+        given = subsets.settings_for("run", section, name)
+        about = provenance([part(paper, "experiments")], given, {"kind": experiment["data"], "stamp": ""})
         for method in runs.labels:
             file = results / paper / name / f"{method}.parquet"
             write_history(file, runs.history(method), about)
