@@ -433,6 +433,14 @@ def test_a_folder_without_a_paper_is_one_line(tmp_path, capsys):
 # --- Worked examples ---
 
 
+def test_the_example_of_the_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runs().to_csv("runs.csv", index=False)
+    page = (ROOT / "docs/logs.md").read_text()
+    exec(page.split("```python\n")[1].split("```")[0], {})
+    assert capsys.readouterr().out.count("holds") == 2
+
+
 def test_the_authors_points_of_fedac():
     """One run a setting, no rounds, the best over eta: shapes on the points as of the paper, and no order."""
     points = published.points()
