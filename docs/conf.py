@@ -52,7 +52,7 @@ PARTS = {
         *("docs/install", "config/README", "data/README", "docs/cluster", "docs/cost", "docs/growth"),
         *("docs/outputs", "docs/columns", "docs/trouble"),
     ],
-    "Your own": ["docs/own-method", "docs/own-data", "docs/own-paper", "docs/library", "docs/api"],
+    "Your own": ["docs/own-method", "docs/own-data", "docs/own-paper", "docs/logs", "docs/library", "docs/api"],
     "Papers": ["docs/score", "docs/comparison"]
     + [f"docs/papers/{file.stem}" for file in sorted((ROOT / "docs/papers").glob("*.md"))],
     "Trust": [

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from keyword import iskeyword
@@ -21,6 +23,8 @@ PAPERS = Path(__file__).with_name("papers")
 COMPARE, COMPARED = "compare", "cross"
 # Folders of custom papers, as JSON: each job is another process.
 VARIABLE = "REPLIFED_PAPERS"
+# The folder of one custom paper that is looked at alone, whatever else lies beside it.
+LONE = "REPLIFED_PAPER"
 # What a paper cannot be called: rules and targets, keys of settings, modules and folders beside the papers'.
 TAKEN = {
     *("all", "claims", "compare", "comparison_report", "data", "errata", "fetch", "figure"),
@@ -36,7 +40,15 @@ _CHECKS = "replifed.settings.checks"
 
 def own_folders() -> list[Path]:
     """Return the folders outside the package whose folders are papers: registered, or of other packages."""
+    return [*(path.parent for path in _lone()), *_searched_folders()]
+
+
+def _searched_folders() -> list[Path]:
     return [*map(Path, _registered()), *_installed_folders()]
+
+
+def _lone() -> list[Path]:
+    return [Path(os.environ[LONE])] if LONE in os.environ else []
 
 
 def _registered() -> list[str]:
@@ -78,9 +90,38 @@ def name_fault(name: str) -> str:
     return ""
 
 
+@contextmanager
+def lone_paper(folder: str | os.PathLike[str]) -> Iterator[str]:
+    """Look for the paper in this folder while the block runs, and yield its name; its siblings are none.
+
+    Raises
+    ------
+    ConfigError
+        The folder holds no paper, or has a name that no paper can have.
+    """
+    path = Path(folder).resolve()
+    if not path.joinpath("__init__.py").is_file() or not path.joinpath("settings.yaml").is_file():
+        raise ConfigError(
+            f"{folder} is no folder of a paper; `replifed new paper NAME --from-logs FOLDER` writes one"
+        )
+    if fault := name_fault(path.name):
+        raise ConfigError(f"{folder}: {fault}; rename the folder, and the section in its settings.yaml")
+    os.environ[LONE] = str(path)
+    package = f"replifed.papers.{path.name}"
+    try:
+        invalidate_caches()
+        yield path.name
+    finally:
+        del os.environ[LONE]
+        for module in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+            del sys.modules[module]
+
+
 def own_papers() -> dict[str, Path]:
     """Return the folders of custom papers, by name."""
-    return {file.parent.name: file.parent for one in own_folders() for file in one.glob("*/__init__.py")}
+    folders = _searched_folders()
+    found = {file.parent.name: file.parent for one in folders for file in one.glob("*/__init__.py")}
+    return found | {path.name: path for path in _lone()}
 
 
 def folder_of(paper: str) -> Path:

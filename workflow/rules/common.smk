@@ -295,8 +295,11 @@ def ask(function, *first):
 
 
 def input_flags(wildcards, input):
-    """Return the flags of a job's input files, ``--NAME FILE ...``, but for its sources."""
-    return flags({name: file for name, file in input.items() if name != "source"})
+    """Return the flags of a job's input files, ``--NAME FILE ...``, but for its sources, and for logs.
+
+    Those are read by the pattern in the settings.
+    """
+    return flags({name: file for name, file in input.items() if name not in ("source", "logs")})
 
 
 def keyed_inputs(wildcards, input):

@@ -46,7 +46,7 @@ rule report:
     params:
         figures=lambda wildcards: config["paths"]["figures"],
         scale=config["scale"],
-        settings=plan.report_settings(),
+        settings=lambda wildcards: plan.report_settings(),  # which may hold braces
         files=lambda wildcards, output: flags(output),
         single="",
     message:
@@ -69,7 +69,7 @@ use rule report as single_report with:
     params:
         figures=lambda wildcards: config["paths"]["figures"],
         scale=config["scale"],
-        settings=plan.report_settings(),
+        settings=lambda wildcards: plan.report_settings(),  # which may hold braces
         files=lambda wildcards, output: flags(output),
         single="--single",
     message:
@@ -96,7 +96,7 @@ if config["scale"] == "paper":
             runtime=minutes("gallery"),
         params:
             figures=lambda wildcards: config["paths"]["figures"],
-            settings=plan.report_settings(),
+            settings=lambda wildcards: plan.report_settings(),  # which may hold braces
         message:
             "write the page of pictures"
         shell:

@@ -13,7 +13,8 @@ why, is in the logs that a test guards (`tests/golden`). A claim holds, fails or
   to be exceeded (`multiplicity`: 5 % for the family of orders as a whole), so is the interval of their mean,
   and this is at least the least effect that was stated; it fails if they are as clearly on the other side,
   or if the interval says that both are equal but for that effect; repetitions that are copies of one run
-  (`copies`) count as one, which alone has neither p-value nor interval;
+  (`copies`) count as one, which alone has neither p-value nor interval; it is inconclusive over fewer seeds
+  than the claim asks for, five of runs that were made elsewhere;
 * a `shape` holds if it does in the stated share of cases, all by default;
 * an `identity` holds if it does without exception;
 * where the paper may have meant several things, a verdict is that of all of them, or `inconclusive`;
@@ -202,7 +203,9 @@ def _judge_order(claim: Claim, measurement: Measured, corrected: Corrected) -> J
         return Judged("inconclusive", mean, None, None)
     single = p_value(measurement.values - beyond, measurement.grid, measurement.of_mean)
     p, bounds = single if corrected.p_holm is None else corrected.p_holm, measurement.bounds
-    if p <= LEVEL and mean - beyond >= least and low >= beyond:
+    if _too_few(claim, measurement):
+        verdict = "inconclusive"
+    elif p <= LEVEL and mean - beyond >= least and low >= beyond:
         # Differences that are in truth smaller than their bound could end on the other side.
         verdict = "inconclusive" if (bounds < 0).any() else "holds"
     elif p <= LEVEL and mean - beyond <= -least and high <= beyond:
@@ -211,6 +214,11 @@ def _judge_order(claim: Claim, measurement: Measured, corrected: Corrected) -> J
         equal = -least <= low - beyond and high - beyond <= least
         verdict = "fails" if equal and not bounds.any() else "inconclusive"
     return _numbers(verdict, mean, low, high, single)
+
+
+def _too_few(claim: Claim, measurement: Measured) -> bool:
+    count = len(measurement.values) if measurement.seeds is None else measurement.seeds
+    return claim.kind == "order" and count < claim.fewest
 
 
 # --- All claims of a paper ------------------------------------------------------------------------
@@ -437,6 +445,8 @@ def _remarks(claim: Claim, result: Result, told: Judged) -> list[str]:
         notes.append(_INSENSITIVE if result.twins and told.verdict != "inconclusive" else depends)
     if claim.kind in NUMBERS and told.low is None:
         notes.append("one seed only, so no interval")
+    if _too_few(claim, measured):
+        notes.append(f"fewer than {claim.fewest} seeds decide no order")
     if claim.kind == "value" and 1 < len(measured.values) < _FEW:
         notes.append(f"{len(measured.values)} repetitions, so that the interval is wide")
     if result.data == "surrogate":

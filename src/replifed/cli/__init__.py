@@ -10,7 +10,8 @@ commands for people (without one: the runs of this folder, and what comes next):
   compare     tune and run your own methods and built-in ones
   export      write a method as an app of Flower, for a federation of machines
   init        write a folder in which the workflow runs, without a checkout
-  new paper   write a folder with a small paper of your own
+  new paper   write a folder with a small paper of your own, or with one on logs of runs made elsewhere
+  judge       hold a paper's claims against such logs, in seconds and without the workflow
   data        fetch, parse and look at data sets
   claims      show the verdicts on the papers' claims
   show        say what a figure or a table came to, here or in the reference run
@@ -56,6 +57,7 @@ from replifed.cli import (
     completion,
     data,
     export,
+    judge,
     listing,
     make,
     new,
@@ -146,7 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, make, check, export, new, steps, data, claims, runs, columns):
+    for module in (listing, make, check, export, new, judge, steps, data, claims, runs, columns):
         module.add(commands)
     completion.add(commands, parser)
     return parser

@@ -34,7 +34,14 @@ def add(commands: Any) -> None:
     text = "Write a paper of your own that runs at once: experiments, a figure, claims and settings."
     paper = add_command(kinds, "paper", _paper, text, "demo --to my_papers")
     paper.add_argument("name", help="small letters, digits and underscores")
-    paper.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="the folder of your papers")
+    paper.add_argument("--to", type=Path, metavar="FOLDER", help="the folder of your papers")
+    text = "make it a paper on the logs in this folder, which are copied; of runs that were made elsewhere"
+    paper.add_argument("--from-logs", type=Path, metavar="FOLDER", help=text)
+    text = "which of these logs, such as '{method}_rcv1_{seed}.csv'; by default all of one form"
+    paper.add_argument("--files", metavar="PATTERN", help=text)
+    for side in ("lower", "higher"):
+        text = f"columns of the logs that are better when {side}"
+        paper.add_argument(f"--{side}", nargs="+", default=[], metavar="METRIC", help=text)
 
 
 def _init(arguments: argparse.Namespace) -> None:
@@ -52,11 +59,20 @@ def _init(arguments: argparse.Namespace) -> None:
 
 
 def _paper(arguments: argparse.Namespace) -> None:
-    name, folder = arguments.name, arguments.to / arguments.name
+    if arguments.from_logs is None and arguments.to is None:
+        raise ConfigError("which folder are your papers in? give --to FOLDER")
+    name, folder = arguments.name, (arguments.to or Path()) / arguments.name
     if fault := name_fault(name):
         raise ConfigError(f"{fault}; give yours another name")
     if folder.exists():
         raise ConfigError(f"{folder} exists already; remove it, or choose another name")
+    if arguments.from_logs is not None:
+        from replifed.logs.template import write
+
+        better = dict.fromkeys(arguments.lower, "lower") | dict.fromkeys(arguments.higher, "higher")
+        write(name, folder, arguments.from_logs, arguments.files, better, _TEMPLATES / "logs")
+        print(f"judge it: replifed judge {folder}")
+        return
     make_folder(folder)
     for template in sorted((_TEMPLATES / "paper").iterdir()):
         text = template.read_text(encoding="utf-8").replace("NAME", name)

@@ -204,15 +204,28 @@ def count_seeds(
 
 
 def measure_claims(
-    paper: str, settings: dict, scale: str, inputs: dict[str, list[Path]], out: Path, only: str | None = None
+    paper: str,
+    settings: dict,
+    scale: str,
+    inputs: dict[str, list[Path]],
+    out: Path,
+    only: str | None = None,
+    made_by: str = "",
 ) -> None:
-    """Hold every claim of a paper, or `only` one, against what was measured; writes a CSV."""
+    """Hold every claim of a paper, or `only` one, against what was measured; writes a CSV.
+
+    `made_by` is the command that measures each claim again, if it is not `replifed make`.
+    """
     from replifed.claims.verdicts import measure
+    from replifed.logs.rules import guarded
     from replifed.papers.inputs import Inputs
 
     claims = _part(paper, "claims").CLAIMS if only is None else claim_and_family(paper, only)
+    claims = guarded(claims, settings["experiments"])
 
     def command(claim: Any) -> str:
+        if made_by:
+            return made_by
         words = ("replifed make", claim.id, "--cores 2", os.environ.get(hashes.CONFIGFILES_VARIABLE))
         return " ".join(filter(None, words))
 
@@ -354,8 +367,11 @@ def _data(data: Path | None, partition: Path | None) -> tuple[Any, Any]:
 def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str, Any]:
     from replifed.store.histories import provenance
 
-    modules = [METHODS[method].split(":")[0], part(paper, "experiments")]
+    modules = [part(paper, "experiments")]
     kind: dict[str, Any] = SYNTHETIC
+    if "logs" in settings:
+        return provenance(modules, settings, {"kind": settings.get("data", "original"), "stamp": ""})
+    modules.insert(0, METHODS[method].split(":")[0])
     if table is not None:
         kind = {key: table.meta[key] for key in ("id", "kind", "stamp")}
     elif settings.get("problem") in getattr(_part(paper, "experiments"), "SURROGATES", ()):

@@ -180,7 +180,7 @@ def _undrawn(paper: str, section: Mapping[str, Any]) -> Iterator[Error]:
 
 def _experiment_errors(experiment: Mapping[str, Any]) -> Iterator[Error]:
     for method in experiment["methods"]:
-        if method not in METHODS:
+        if method not in METHODS and "logs" not in experiment:  # logs have methods of their own
             yield ("methods",), unknown_name("method", method, METHODS)
     dataset = experiment.get("dataset")
     if dataset is not None and dataset not in CATALOGUE:
@@ -254,7 +254,8 @@ def _artefact_errors(artefact: Mapping[str, Any], experiments: Mapping[str, Any]
                 continue
             known: Any = sections[name].get("methods")
             # A misspelt method of the experiment has an error already, and artefacts may repeat it.
-            sound = isinstance(known, list) and all(method in METHODS for method in known)
+            logs = "logs" in sections[name]
+            sound = isinstance(known, list) and (logs or all(method in METHODS for method in known))
             for method in read[name] if isinstance(read, Mapping) and sound else ():
                 if method not in known:
                     yield (kind, name), unknown_name("method of this experiment", method, map(str, known))

@@ -9,7 +9,8 @@ from typing import Any
 
 from replifed.algorithms.registry import INSTALLED, METHODS
 from replifed.errors import ConfigError, DataError, unknown_name
-from replifed.parts import COMPARE, COMPARED, finding_file, part, sentences_file
+from replifed.logs.files import find
+from replifed.parts import COMPARE, COMPARED, finding_file, folder_of, part, sentences_file
 from replifed.settings import needs, subsets
 from replifed.settings.retired import unknown_artefact
 from replifed.store.provenance import canonical_json
@@ -176,7 +177,11 @@ class Plan:
         return [] if leader == method else [f"tuned:{experiment}/{leader}"]
 
     def run_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
-        """Return the inputs of a run: the files of its problem, and its tuned step and seeds, if any."""
+        """Return the inputs of a run: the files of its problem, and its tuned step and seeds, or its logs."""
+        if (section := self.experiment(paper, experiment)).get("logs"):
+            patterns = [section["logs"]] if isinstance(section["logs"], str) else section["logs"]
+            logs = [str(log.path) for log in find(folder_of(paper), patterns)]
+            return {"logs": logs, "source": self.paper_source("run", "experiments", paper)}
         keys = (*self.problem_keys(paper, experiment), *self._before_run(paper, experiment, method))
         return {**self._by_kind(paper, keys), "source": self.method_source("run", paper, method)}
 

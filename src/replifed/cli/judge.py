@@ -1,0 +1,26 @@
+"""`replifed judge`: verdicts on logs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from replifed.cli.arguments import add_command
+
+
+def add(commands: Any) -> None:
+    """Add this command to the parser."""
+    text = (
+        "Hold the claims of a paper against logs of runs that were made elsewhere, without Snakemake. Writes "
+        "claims.csv, statements.csv, figures and the page report.html into FOLDER/results. FOLDER is such as "
+        "`replifed new paper NAME --from-logs` writes; its Python files are run."
+    )
+    judge = add_command(commands, "judge", _judge, text, "my_paper")
+    judge.add_argument("folder", type=Path, metavar="FOLDER", help="folder of the paper")
+
+
+def _judge(arguments: argparse.Namespace) -> None:
+    from replifed.cli.judged import judge
+
+    print("\n".join(judge(arguments.folder)))

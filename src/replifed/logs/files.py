@@ -1,0 +1,207 @@
+"""Log files: which ones a pattern names, and the table in each, whatever its form."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from replifed.errors import ConfigError, DataError, meant, one_line
+from replifed.store import limits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A longer line is no line of a log.
+_LONGEST = 1 << 20
+_SEPARATORS = ",", "\t", ";"
+_EVENTS = "tfevents"
+
+
+class Log(NamedTuple):
+    """A file, with what its name says."""
+
+    path: Path
+    named: dict[str, str]  # method and seed, where the pattern has them in braces
+
+
+def find(folder: Path, patterns: Iterable[str]) -> list[Log]:
+    """Return the files that patterns name in a folder, sorted; each once, by the first pattern.
+
+    Raises
+    ------
+    DataError
+        A pattern names no file, or one outside the folder.
+    """
+    found: dict[Path, Log] = {}
+    for pattern in patterns:
+        compiled = re.compile("".join(expression(pattern)))
+        paths = sorted(path for path in folder.glob(re.sub(r"\{.*?\}", "*", pattern)) if path.is_file())
+        matches = ((path, compiled.fullmatch(_name(path, folder))) for path in paths)
+        logs = [Log(path, match.groupdict()) for path, match in matches if match]
+        if not logs:
+            there = {_name(path, folder) for path in folder.rglob("*") if path.is_file()}
+            raise DataError(f"logs: {pattern} matches no file in {folder}{meant(pattern, there)}")
+        for log in logs:
+            if not log.path.resolve().is_relative_to(folder.resolve()):
+                raise DataError(f"{log.path} leaves the folder of the paper; put the log itself there")
+            found.setdefault(log.path, log)
+    return list(found.values())
+
+
+def _name(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).as_posix()
+
+
+def expression(pattern: str) -> Iterator[str]:
+    """Yield the parts of the regular expression of a pattern; names in braces are as short as can be."""
+    for part in re.split(r"(\{.*?\}|\*\*/|\*|\?)", pattern):
+        if part.startswith("{"):
+            yield f"(?P<{part[1:-1]}>[^/]+?)"
+        else:
+            yield {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}.get(part, re.escape(part))
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Read the table in a log: CSV, with lines before it or not, JSON lines, parquet, TensorBoard's events.
+
+    Raises
+    ------
+    DataError
+        It is empty, damaged, too large, no log, or was written to meanwhile.
+    """
+    try:
+        before = path.stat()
+        limits.check(path, before.st_size, "reading it takes")
+        content = path.read_bytes()
+        after = path.stat()
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}") from error
+    sizes = {before.st_size, after.st_size, len(content)}
+    if len(sizes) > 1 or before.st_mtime_ns != after.st_mtime_ns:
+        raise DataError(f"{path} changed while it was read; wait until its run has ended")
+    if not content.strip():
+        raise DataError(f"{path} is empty")
+    if _EVENTS in path.name:
+        return _events(path)
+    frame = _parquet(path, content) if path.suffix == ".parquet" else _text(path, content)
+    if frame.empty:
+        raise DataError(f"{path} has no line but its header")
+    return frame
+
+
+def _text(path: Path, content: bytes) -> pd.DataFrame:
+    limits.check_text(path)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise DataError(f"{path} is no log: neither text in UTF-8, nor named .parquet or *{_EVENTS}*")
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        if len(line) > _LONGEST:
+            raise DataError(f"{path} is no log: line {number} has {len(line):,} letters")
+    return _json(path, lines) if text.lstrip()[:1] in "{[" else _csv(path, lines)
+
+
+def _json(path: Path, lines: list[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    text = "\n".join(lines)
+    listed = text.lstrip().startswith("[")
+    parts = {1: text} if listed else {number: one for number, one in enumerate(lines, 1) if one.strip()}
+    rows: list[Any] = []
+    for number, part in parts.items():
+        try:
+            rows.append(json.loads(part))
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path}, line {number}: no JSON: {one_line(error)}") from error
+    rows = rows[0] if listed else rows
+    if not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"{path} is no log: each line has to be an object of JSON")
+    return pd.json_normalize(rows)
+
+
+def _csv(path: Path, lines: list[str]) -> pd.DataFrame:
+    """Table of a text whose header is the first line that is followed by as many fields, one a number."""
+    import pandas as pd
+
+    for start, line in enumerate(lines):
+        header, separator = line.lstrip("# "), _separator(line)
+        following = next((other for other in lines[start + 1 :] if other.strip()), "")
+        if separator and _is_header(header.split(separator), following.split(separator)):
+            text = "\n".join([header, *lines[start + 1 :]])
+            try:
+                return pd.read_csv(io.StringIO(text), sep=separator, skipinitialspace=True, low_memory=False)
+            except (ValueError, pd.errors.ParserError) as error:
+                raise DataError(f"{path}, below line {start + 1}: {one_line(error)}") from error
+    raise DataError(
+        f"{path} is no log: no line is a header, with names of two columns or more, of numbers below it"
+    )
+
+
+def _separator(line: str) -> str:
+    return max(_SEPARATORS, key=line.count) if any(map(line.count, _SEPARATORS)) else ""
+
+
+def _is_header(names: list[str], values: list[str]) -> bool:
+    texts = all(name.strip() and not _is_number(name) for name in names)
+    return texts and len(names) == len(values) and any(map(_is_number, values))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _parquet(path: Path, content: bytes) -> pd.DataFrame:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+        limits.check(path, sum(group.total_byte_size for group in groups))
+        return file.read().to_pandas().reset_index()
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{path} is no whole parquet file: {one_line(error)}") from error
+
+
+def _events(path: Path) -> pd.DataFrame:
+    """Scalars of an event file: a line a step, a column a tag."""
+    import pandas as pd
+
+    try:
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    except ImportError as error:
+        raise ConfigError(
+            f"{path}: TensorBoard's event files need its reader: pip install 'replifed[tensorboard]'"
+        ) from error
+    try:
+        events = EventAccumulator(str(path), size_guidance={"scalars": 0, "tensors": 0}).Reload()
+        columns = {
+            tag: {one.step: one.value for one in events.Scalars(tag)} for tag in events.Tags()["scalars"]
+        }
+        for tag in set(events.Tags()["tensors"]) - set(columns):  # as writers since version 2 store scalars
+            values = ((one.step, _scalar(one.tensor_proto)) for one in events.Tensors(tag))
+            columns[tag] = {step: value for step, value in values if value is not None}
+    except Exception as error:  # its parser raises what it meets
+        raise DataError(f"{path} is no event file of TensorBoard: {one_line(error)}") from error
+    frame = pd.DataFrame({tag: values for tag, values in columns.items() if values}).rename_axis("step")
+    if frame.empty:
+        raise DataError(f"{path} holds no scalars")
+    return frame.sort_index().reset_index()
+
+
+def _scalar(tensor: object) -> float | None:
+    from tensorboard.util import tensor_util
+
+    array = tensor_util.make_ndarray(tensor)
+    return float(array) if array.ndim == 0 and array.dtype.kind in "fiu" else None

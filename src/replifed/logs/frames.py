@@ -1,0 +1,70 @@
+"""Verdicts on runs in a data frame: `replifed.judge`, for a notebook or a paper's own tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from replifed.claims.claim import Claim
+from replifed.claims.verdicts import measure
+from replifed.errors import ConfigError
+from replifed.logs.histories import Logged, logged, settings_of
+from replifed.logs.rules import guarded
+
+
+class _Inputs:
+    """Runs of one experiment as `claims.verdicts` reads them."""
+
+    def __init__(self, experiment: str, runs: Logged, data: str) -> None:
+        self._experiment, self._runs, self._data = experiment, runs, data
+
+    def has(self, key: str) -> bool:
+        return key in {f"run:{self._experiment}/{method}" for method in self._runs.labels}
+
+    def data_kind(self, experiment: str) -> tuple[str, str]:
+        return self._data, ""
+
+    def run(self, experiment: str, method: str) -> pd.DataFrame:
+        return self._runs.history(method)
+
+
+def judge(
+    frame: pd.DataFrame, claims: Sequence[Claim], better: Mapping[str, str], **settings: Any
+) -> pd.DataFrame:
+    """Hold claims against runs in a data frame.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A line a run and round, with the columns method, seed, round and the metrics; others by `columns`.
+    claims : sequence of Claim
+        On runs of one experiment, such as from `logs.runs.Runs`.
+    better : mapping
+        The better side of each metric: "lower" or "higher".
+    **settings
+        Further settings of logs (`logs.settings.Experiment`), such as columns, where, until or best_over.
+
+    Returns
+    -------
+    DataFrame
+        A line a claim, with the columns of claims.csv; `attrs["remarks"]` says what was left out or lost.
+
+    Raises
+    ------
+    DataError
+        The runs are no experiment (`logs.histories.logged`).
+    ConfigError
+        A setting is wrong, or the claims are on several experiments.
+    """
+    names = dict.fromkeys(name for claim in claims for name in claim.experiments)
+    if len(names) > 1:
+        raise ConfigError(f"claims on several experiments ({', '.join(names)}): judge each on its own frame")
+    name, chosen = next(iter(names), "runs"), settings_of(better, **settings)
+    runs = logged([frame], chosen)
+    judged = measure(
+        guarded(claims, {name: {"logs": "", **settings}}), _Inputs(name, runs, chosen.data), "paper"
+    )
+    judged.attrs["remarks"] = runs.remarks
+    return judged

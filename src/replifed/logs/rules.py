@@ -1,0 +1,59 @@
+"""What logs cannot answer: claims on numbers that are no runs, and words for what a number is the best of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from replifed.claims.claim import Claim, NotMeasurableError
+from replifed.claims.quantities import Quantity
+from replifed.logs import runs
+
+# A t-test on three or four seeds says more of the luck with their spread than of an order.
+FEWEST = 5
+_NO_RUN = {
+    "value": "its spread is not that of a run, and gives no interval; claim a shape or an identity",
+    "order": "it is no run, so that seeds cannot be paired; claim a shape over the points",
+}
+
+
+def guarded(claims: Iterable[Claim], experiments: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
+    """Claims with what logs add to them, by the settings of the experiments; others stay as they are.
+
+    An order needs five seeds. A value or an order on lines that are the best over something, such as a grid
+    of steps, cannot be measured, and says why. Whatever is the best over something is named so in a note.
+    """
+    return [
+        _guarded(claim, experiments)
+        if any("logs" in experiments.get(name, {}) for name in claim.experiments)
+        else claim
+        for claim in claims
+    ]
+
+
+def _guarded(claim: Claim, experiments: Mapping[str, Mapping[str, Any]]) -> Claim:
+    notes = [claim.note]
+    over = (experiments.get(name, {}).get("best_over") for name in claim.experiments)
+    for what in dict.fromkeys(filter(None, over)):
+        named = f"each number is the best over {what}"
+        if claim.kind in _NO_RUN and claim.measure is not None:
+            return replace(claim, measure=_refusing(f"{named}: {_NO_RUN[claim.kind]}"))
+        notes.append(named)
+    if any(part.function.__name__ == runs.best.__name__ for part in _parts(claim.expression)):
+        notes.append("the best of the seeds, whose spread is not that of a run")
+    return replace(claim, fewest=FEWEST, note="; ".join(filter(None, notes)))
+
+
+def _refusing(why: str) -> Any:
+    def refuse(_: Any) -> Any:
+        raise NotMeasurableError(why)
+
+    return refuse
+
+
+def _parts(expression: Any) -> Iterator[Quantity]:
+    if isinstance(expression, Quantity):
+        yield expression
+        for part in (*expression.arguments, *(value for _, value in expression.named)):
+            yield from _parts(part)

@@ -1,0 +1,519 @@
+"""Claims on logs of runs that were made elsewhere: what is read, refused and named, and the rules of logs."""
+
+import shutil
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import replifed as rf
+from replifed.claims.verdicts import measure
+from replifed.cli import main
+from replifed.errors import ReplifedError
+from replifed.logs import files, histories
+from replifed.logs.histories import logged, settings_of
+from replifed.papers.cross import claims as cross
+from replifed.papers.fedac import published
+from replifed.testing import assert_claim
+
+ROOT = Path(__file__).parents[2]
+FEDDCD = Path("/work/shared/papers/published/feddcd")
+BETTER = {"loss": "lower", "accuracy": "higher"}
+ROUNDS = 20
+
+
+def runs(seeds=6, **rates):
+    """Curves that fall by a rate a round, from a start that differs between seeds."""
+    return pd.DataFrame(
+        [
+            {"method": name, "seed": seed, "round": t, "loss": loss, "accuracy": 1 - loss, "bits": 8 * t}
+            for name, rate in (rates or {"FedAvg": 0.9, "SCAFFOLD": 0.7}).items()
+            for seed in range(1, seeds + 1)
+            for t in range(ROUNDS)
+            for loss in [(0.5 + 0.01 * (seed * len(name) % 7)) * rate**t]
+        ]
+    )
+
+
+RUNS = rf.Runs(BETTER)
+CLAIM = rf.Statements("mine", artefact="table1")
+
+
+def verdict(claim, frame, **settings):
+    row = rf.judge(frame, [claim], BETTER, **settings).iloc[0]
+    return row["verdict"], row["note"]
+
+
+# --- What is measured ---
+
+
+def test_a_frame_is_judged_by_the_side_that_is_better():
+    frame = runs()
+    ends = frame[(frame["method"] == "FedAvg") & (frame["round"] == ROUNDS - 1)]["loss"]
+    first = frame[frame["accuracy"] >= 0.9].groupby(["method", "seed"])["round"].min().unstack()  # noqa: PD010
+    fewer = RUNS.rounds_to("fedavg", "accuracy", 0.9) - RUNS.rounds_to("scaffold", "accuracy", 0.9)
+    bits = RUNS.bits_to("fedavg", "accuracy", 0.9) / RUNS.bits_to("scaffold", "accuracy", 0.9) - 1
+    claims = [
+        CLAIM.value("end", "It ends there.", f"{ends.mean():.3f}", RUNS.last("fedavg", "loss"), rival=0.5),
+        CLAIM("fewer", unit="rounds").order("It needs fewer rounds.", fewer),
+        CLAIM.order("bits", "It needs fewer bits.", bits, least=0.1),
+        CLAIM.order("loss", "Its loss is lower.", RUNS.ahead("scaffold", "fedavg", "loss"), least=0.01),
+        CLAIM.order("accuracy", "So is this.", RUNS.ahead("scaffold", "fedavg", "accuracy"), least=0.01),
+        CLAIM.order("not", "The other one's is.", RUNS.ahead("fedavg", "scaffold", "accuracy"), least=0.01),
+        CLAIM.shape("reaches", "It gets there.", RUNS.reaches("scaffold", "accuracy", 0.99)),
+        CLAIM.identity("survives", "It does not diverge.", RUNS.survives("scaffold", "loss")),
+    ]
+    judged = rf.judge(frame, claims, BETTER).set_index(["id"])
+    assert judged["verdict"].tolist() == [*["holds"] * 5, "fails", "holds", "holds"]
+    assert judged["measured"].iloc[0] == pytest.approx(ends.mean())
+    assert judged["measured"].iloc[1] == pytest.approx((first.loc["FedAvg"] - first.loc["SCAFFOLD"]).mean())
+    assert judged["measured"].iloc[2] == pytest.approx(
+        (first.loc["FedAvg"] / first.loc["SCAFFOLD"]).mean() - 1
+    )
+    assert judged["measured"].iloc[3] == pytest.approx(judged["measured"].iloc[4])
+    assert_claim(claims[1], frame, BETTER)
+    with pytest.raises(AssertionError, match=r"mine.not fails, expected holds: difference -0.0"):
+        assert_claim(claims[5], frame, BETTER)
+
+
+def test_reached_means_stays():
+    frame = runs()
+    frame.loc[(frame["method"] == "SCAFFOLD") & (frame["round"] == ROUNDS - 1), "loss"] = 0.4
+    claim = CLAIM.shape("there", "It gets to .1.", RUNS.reaches("scaffold", "loss", 0.1))
+    assert verdict(claim, frame)[0] == "fails"
+    assert verdict(claim, frame, until=ROUNDS - 2)[0] == "holds"
+
+
+def test_copies_of_one_run_are_one():
+    frame = runs(FedAvg=0.9, SCAFFOLD=0.7)
+    one = frame[frame["seed"] == 1].drop(columns="seed")
+    copied = pd.concat([one.assign(seed=seed) for seed in range(1, 9)])
+    claim = CLAIM.order("lower", "It is lower.", RUNS.ahead("scaffold", "fedavg", "loss"), least=0.01)
+    assert verdict(claim, frame)[0] == "holds"
+    told = verdict(claim, copied)
+    assert told[0] == "inconclusive" and "one run, 8 copies" in told[1]
+    assert (
+        "fedavg: the seeds 2, 3, 4, 5, 6 and 2 more repeat"
+        in logged([copied], settings_of(BETTER)).remarks[0]
+    )
+    # Equal final values, of a few digits, are no sign of a copy.
+    final = pd.DataFrame(
+        {"method": ["a"] * 5 + ["b"] * 5, "seed": [*range(5)] * 2, "loss": [0.2] * 5 + [0.1] * 5}
+    )
+    ahead = CLAIM.order("final", "b is lower.", RUNS.ahead("b", "a", "loss"), least=0.01)
+    assert rf.judge(final, [ahead], {"loss": "lower"})["verdict"].iloc[0] == "holds"
+
+
+@pytest.mark.parametrize(("seeds", "expected"), [(3, "inconclusive"), (4, "inconclusive"), (5, "holds")])
+def test_an_order_needs_five_seeds(seeds, expected):
+    claim = CLAIM.order("lower", "It is lower.", RUNS.ahead("scaffold", "fedavg", "loss"), least=0.01)
+    told = verdict(claim, runs(seeds))
+    assert told[0] == expected
+    assert ("fewer than 5 seeds decide no order" in told[1]) == (expected == "inconclusive")
+
+
+def test_the_best_is_named_so_and_is_no_run():
+    frame = runs()
+    best = RUNS.best_of_seeds("fedavg", "loss")
+    number = frame[(frame["method"] == "FedAvg") & (frame["round"] == ROUNDS - 1)]["loss"].min()
+    told = verdict(CLAIM.value("best", "At best.", f"{number:.4f}", best, rival=9.0), frame)
+    assert told[0] == "inconclusive" and "the best of the seeds, whose spread is not that of a run" in told[1]
+    assert verdict(CLAIM.identity("best", "At best.", abs(best - number) < 1e-9), frame)[0] == "holds"
+    order = CLAIM.order("lower", "It is lower.", RUNS.ahead("scaffold", "fedavg", "loss"), least=0.01)
+    value = CLAIM.value("end", "It ends there.", "0.07", RUNS.last("fedavg", "loss"), rival=9.0)
+    for claim in (order, value):
+        told = verdict(claim, frame, best_over="eta")
+        assert told[0] == "unchecked" and "each number is the best over eta" in told[1]
+    shape = CLAIM.shape("lower", "It is.", RUNS.last("scaffold", "loss") < RUNS.last("fedavg", "loss"))
+    told = verdict(shape, frame, best_over="eta")
+    assert told == ("holds", "each number is the best over eta")
+
+
+def test_what_is_missing_is_named_and_left_out():
+    frame = runs()
+    frame.loc[(frame["method"] == "FedAvg") & (frame["seed"] == 2) & (frame["round"] > 10), "loss"] = np.nan
+    frame.loc[(frame["method"] == "FedAvg") & (frame["seed"] == 3) & (frame["round"] == 4), "loss"] = np.nan
+    frame.loc[(frame["round"] % 5 > 0) & (frame["round"] < 19), "accuracy"] = np.nan
+    frame = frame[~((frame["method"] == "SCAFFOLD") & (frame["seed"] == 5) & (frame["round"] == 7))]
+    read = logged([frame], settings_of(BETTER))
+    assert read.remarks == [
+        "fedavg: loss ends in no number in the seed 2, which diverged",
+        "fedavg: loss is no number in rounds 4 of the seed 3, left out for all seeds",
+        "scaffold: rounds 7 are missing of the seed 5, left out for all seeds",
+    ]
+    inputs = {"fedavg": read.history("fedavg")}
+    curve = RUNS.curve("fedavg", "accuracy")(Histories(inputs))
+    assert curve.rounds.tolist() == [0, 5, 10, 15, 19]
+    ends = RUNS.last("fedavg", "loss")(Histories(inputs))
+    assert ends.bounds.tolist() == [0, 1, 0, 0, 0, 0]
+
+
+class Histories:
+    """Inputs of one experiment."""
+
+    def __init__(self, by_method):
+        self.by_method = by_method
+
+    def run(self, experiment, method):
+        return self.by_method[method]
+
+
+# --- What is refused ---
+
+FAULTY_FRAMES = {
+    "two runs": (lambda f: pd.concat([f, f]), {}, "two runs of fedavg have the seed 1 (round 0, the table)"),
+    "lengths": (
+        lambda f: f[(f["seed"] != 2) | (f["round"] < 9)],
+        {},
+        "runs of fedavg end at different rounds: at 8 the seed 2; at 19 the seeds 1, 3, 4, 5, 6; "
+        "state the last round that counts, until: 8",
+    ),
+    "column": (
+        lambda f: f.rename(columns={"loss": "losss"}),
+        {},
+        "unknown column 'loss'; did you mean 'losss'?",
+    ),
+    "mapped": (lambda f: f, {"columns": {"seed": "sed"}}, "unknown column 'sed'; did you mean 'seed'?"),
+    "where": (lambda f: f, {"where": {"data": "a9a"}}, "unknown column 'data'"),
+    "nan only": (lambda f: f.assign(loss=np.nan), {}, "the table: loss holds no number"),
+    "text": (lambda f: f.assign(loss="a lot"), {}, "loss holds 'a lot', which is no number"),
+    "round": (lambda f: f.assign(round=0.5), {}, "round counts rounds, so that it has to hold"),
+    "tuned": (
+        lambda f: f,
+        {"tuned_on": [2, 3]},
+        "tuned_on: the seeds 2, 3, on which methods were tuned, would be reported; report the others: "
+        "replicates: [1, 4, 5, 6]",
+    ),
+    "seeds": (lambda f: f, {"replicates": [1, 9]}, "replicates: no log is of the seed 9"),
+    "names": (
+        lambda f: f.replace("SCAFFOLD", "fedavg"),
+        {},
+        "'FedAvg' and 'fedavg' would both be called fedavg",
+    ),
+    "until": (lambda f: f.assign(round=f["round"] + 5), {"until": 3}, "until: no round up to 3 was recorded"),
+    "key": (lambda f: f, {"util": 3}, "util: unknown key with value 3; did you mean 'until'?"),
+    "side": (lambda f: f, {"best_over": 3}, "best_over: 3 is not allowed; expected a text"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTY_FRAMES)
+def test_a_frame_that_is_no_experiment_is_refused_in_one_line(name):
+    change, settings, text = FAULTY_FRAMES[name]
+    with pytest.raises(ReplifedError) as refused:
+        rf.judge(change(runs()), [], BETTER, **settings)
+    assert text in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_seeds_that_were_not_tuned_on_are_reported():
+    read = logged([runs()], settings_of(BETTER, tuned_on=[2, 3], replicates=[1, 4, 5, 6]))
+    assert set(read.frame["replicate"]) == {1, 4, 5, 6}
+
+
+def test_a_metric_of_another_name_is_refused():
+    with pytest.raises(ReplifedError, match="unknown metric of runs 'los'; did you mean 'loss'"):
+        RUNS.last("fedavg", "los")
+
+
+CSV = b"round,loss\n0,1.0\n1,0.5\n"
+FAULTY_FILES = {
+    "a.csv": [
+        (b"", "a.csv is empty"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "is no log: neither text in UTF-8"),
+        (b"round,loss\n", "no line is a header"),
+        (b"only words\nof a diary\n", "no line is a header"),
+        (CSV + b"2,0.3,7\n", "below line 1"),
+        (CSV + b"1" * (1 << 21) + b"\n", "is no log: line 4 has 2,097,152 letters"),
+        (b'{"round": 1, "loss": .}\n', "line 1: no JSON"),
+        (b'{"round": 1, "loss": 1}\n[1]\n', "each line has to be an object of JSON"),
+        (b"round,loss\n0,nan\n", "a.csv: loss holds no number"),
+    ],
+    "a.parquet": [(b"PAR1" + CSV, "is no whole parquet file"), (CSV, "is no whole parquet file")],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [(name, *case) for name, cases in FAULTY_FILES.items() for case in cases],
+)
+def test_bytes_that_are_no_log_are_refused_in_one_line(tmp_path, name, content, text):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ReplifedError) as refused:
+        histories.read(tmp_path, settings_of({"loss": "lower"}, logs="a.*"))
+    assert text in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_truncated_parquet_file_is_refused(tmp_path):
+    runs().to_parquet(tmp_path / "a.parquet")
+    content = (tmp_path / "a.parquet").read_bytes()
+    for share in (0.1, 0.5, 0.99):
+        (tmp_path / "a.parquet").write_bytes(content[: int(share * len(content))])
+        with pytest.raises(ReplifedError, match="is no whole parquet file"):
+            files.read(tmp_path / "a.parquet")
+
+
+def test_a_log_that_changes_under_the_reader_is_refused(tmp_path, monkeypatch):
+    log = tmp_path / "a.csv"
+    log.write_bytes(CSV)
+    read_bytes = Path.read_bytes
+
+    def slow(path):
+        content = read_bytes(path)
+        with path.open("ab") as growing:
+            growing.write(b"2,0.25\n")
+        return content
+
+    monkeypatch.setattr(Path, "read_bytes", slow)
+    with pytest.raises(ReplifedError, match=r"a.csv changed while it was read; wait until its run has ended"):
+        files.read(log)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("runz/*.csv", r"logs: runz/\*.csv matches no file in .*; did you mean 'runs/a.csv'"),
+        ("../*.csv", "leaves the folder of the paper"),
+        ("/etc/*", "leaves the folder of the paper"),
+        ("links/*.csv", "leaves the folder of the paper"),
+        ("runs/{client}.csv", r"\{client\} in runs/\{client\}.csv is not allowed"),
+    ],
+)
+def test_patterns_that_name_nothing_or_other_folders_are_refused(tmp_path, pattern, text):
+    folder = tmp_path / "paper"
+    for name in ("runs", "links"):
+        (folder / name).mkdir(parents=True)
+    (folder / "runs/a.csv").write_bytes(CSV)
+    (tmp_path / "outside.csv").write_bytes(CSV)
+    (folder / "links/a.csv").symlink_to(tmp_path / "outside.csv")
+    with pytest.raises(ReplifedError, match=text):
+        histories.read(folder, settings_of({"loss": "lower"}, logs=pattern))
+
+
+# --- Forms ---
+
+
+def test_all_forms_hold_the_same_runs(tmp_path):
+    frame = runs()
+    settings = settings_of(BETTER, logs="a.*")
+    wanted = logged([frame], settings).frame
+    for name, text in {
+        "a.csv": frame.to_csv(index=False),
+        "a.tsv": frame.to_csv(index=False, sep="\t"),
+        "a.txt": "# Configuration:\n\nstep: 0.1\nstep: 0.2\n# Results:\n\n" + frame.to_csv(index=False),
+        "a.jsonl": frame.to_json(orient="records", lines=True, double_precision=15),
+        "a.json": frame.to_json(orient="records", double_precision=15),
+    }.items():
+        (tmp_path / name).write_text(text)
+        pd.testing.assert_frame_equal(histories.read(tmp_path, settings).frame, wanted)
+        (tmp_path / name).unlink()
+    frame.set_index("method").to_parquet(tmp_path / "a.parquet")
+    pd.testing.assert_frame_equal(histories.read(tmp_path, settings).frame, wanted)
+
+
+def test_metrics_of_one_round_may_stand_in_several_lines():
+    frame = runs()
+    apart = pd.concat([frame.drop(columns="loss"), frame.drop(columns=["accuracy", "bits"])])
+    pd.testing.assert_frame_equal(
+        logged([apart], settings_of(BETTER)).frame,
+        logged([frame], settings_of(BETTER)).frame,
+        check_like=True,
+    )
+
+
+def test_event_files_need_the_extra(tmp_path, monkeypatch):
+    log = tmp_path / "events.out.tfevents.1"
+    log.write_bytes(b"anything")
+    monkeypatch.setitem(sys.modules, "tensorboard.backend.event_processing.event_accumulator", None)
+    with pytest.raises(ReplifedError, match=r"pip install 'replifed\[tensorboard\]'"):
+        files.read(log)
+
+
+def test_event_files(tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    for seed in (1, 2):
+        writer = EventFileWriter(str(tmp_path / f"fedavg/{seed}"))
+        for step in range(5):
+            value = Summary.Value(tag="loss", simple_value=0.5**step * seed)
+            writer.add_event(Event(step=step, summary=Summary(value=[value])))
+        writer.close()
+    settings = settings_of({"loss": "lower"}, logs="{method}/{seed}/*tfevents*", columns={"round": "step"})
+    frame = histories.read(tmp_path, settings).frame
+    assert frame["loss"].tolist() == [0.5**step * seed for seed in (1, 2) for step in range(5)]
+    (broken,) = (tmp_path / "fedavg/2").iterdir()
+    broken.write_bytes(b"no events")
+    with pytest.raises(ReplifedError, match=r"no scalars|no event file"):
+        files.read(broken)
+
+
+# --- A paper on logs ---
+
+
+def write_logs():
+    for (method, seed), own in runs().groupby(["method", "seed"]):
+        Path("runs").mkdir(exist_ok=True)
+        own.drop(columns=["method", "seed"]).to_csv(f"runs/{method}_seed{seed}.csv", index=False)
+
+
+NEW = ["new", "paper", "demo", "--from-logs", "runs"]
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory):
+    """A paper on logs, called demo."""
+    folder = tmp_path_factory.mktemp("paper")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_logs()
+        assert main([*NEW, "--lower", "loss"]) == 0
+    return folder / "demo"
+
+
+def test_a_new_paper_from_logs_is_judged_as_it_stands(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_logs()
+    assert main(NEW) == 2
+    said = capsys.readouterr()
+    assert "which side is better is not guessed" in said.err and not Path("demo").exists()
+    assert main([*NEW, "--lower", "loss", "--higher", "accuracy"]) == 0
+    said = capsys.readouterr().out
+    assert "logs/{method}_seed{seed}.csv" in said and "method scaffold (SCAFFOLD): 6 seeds, 20 rounds" in said
+    assert main(["judge", "demo"]) == 0
+    said = capsys.readouterr().out
+    claims = pd.read_csv("demo/results/claims.csv", keep_default_na=False).set_index("id")
+    assert set(claims["kind"]) == {"value", "order", "shape", "identity"}
+    assert claims["verdict"].tolist() == ["holds"] * 4
+    assert set(claims["command"]) == {"replifed judge demo"}
+    assert "✓ holds        demo.end  published" in said and "page: demo/results/report.html" in said
+    assert pd.read_csv("demo/results/statements.csv")["status"].tolist() == ["reproduced"] * 4
+    page = Path("demo/results/report.html").read_text()
+    assert "SCAFFOLD ends with better loss than FedAvg." in page and "<svg" in page
+    assert "replifed.papers.demo" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "text"),
+    [
+        ("settings.yaml", "logs/{method}", "lags/{method}", "matches no file"),
+        ("settings.yaml", '"column": "loss"', '"colum": "loss"', "did you mean 'column'?"),
+        ("settings.yaml", '"lower"', '"down"', "expected one of lower, higher"),
+        (
+            "settings.yaml",
+            "scaffold",
+            "scafold",
+            "unknown method of the logs 'scafold'; did you mean 'scaffold'",
+        ),
+        ("settings.yaml", "demo:", "dem:", "the section is to be called demo"),
+        ("claims.py", '"scaffold", "loss"', '"scaffold", "lossy"', "unknown metric of runs 'lossy'"),
+        ("logs/FedAvg_seed1.csv", "loss", "los", "unknown column 'loss'; did you mean 'los'?"),
+    ],
+)
+def test_a_mistake_in_a_paper_is_one_line(paper, tmp_path, monkeypatch, capsys, file, old, new, text):
+    shutil.copytree(paper, tmp_path / "demo")
+    monkeypatch.chdir(tmp_path)
+    path = Path("demo", file)
+    path.write_text(path.read_text().replace(old, new))
+    capsys.readouterr()
+    assert main(["judge", "demo"]) == 2
+    said = capsys.readouterr().err
+    assert text in said and said.count("\n") == 1
+    assert not Path("demo/results/claims.csv").exists()
+
+
+def test_a_folder_without_a_paper_is_one_line(tmp_path, capsys):
+    assert main(["judge", str(tmp_path)]) == 2
+    assert "`replifed new paper NAME --from-logs FOLDER` writes one" in capsys.readouterr().err
+
+
+# --- Worked examples ---
+
+
+def test_the_example_of_the_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runs().to_csv("runs.csv", index=False)
+    page = (ROOT / "docs/logs.md").read_text()
+    exec(page.split("```python\n")[1].split("```")[0], {})
+    assert capsys.readouterr().out.count("holds") == 2
+
+
+def test_the_authors_points_of_fedac():
+    """One run a setting, no rounds, the best over eta: shapes on the points as of the paper, and no order."""
+    points = published.points()
+    points = points[(points["l2"] == 1e-3) & (points["K"] >= 8) & (points["M"] >= 32)]
+    frame = points.assign(seed=points["M"] * 10_000 + points["K"])[["method", "seed", "best_loss"]]
+    better, of = {"best_loss": "lower"}, rf.Runs({"best_loss": "lower"})
+    lower = of.last("fedac_1", "best_loss") < of.last("fedavg", "best_loss")
+    claims = [
+        CLAIM.shape("lower", "FedAc-I is below FedAvg.", lower, share=0.9),
+        CLAIM.order("order", "It is below.", of.ahead("fedac_1", "fedavg", "best_loss"), least=1e-3),
+    ]
+    judged = rf.judge(frame, claims, better, best_over="eta")
+    table = points.set_index(["M", "K", "method"])["best_loss"].unstack()  # noqa: PD010
+    assert judged["measured"].iloc[0] == (table["fedac_1"] < table["fedavg"]).mean()
+    assert judged["verdict"].tolist() == ["holds", "unchecked"]
+    assert "it is no run, so that seeds cannot be paired" in judged["note"].iloc[1]
+
+
+class Exported:
+    """The reference run's histories of `cross`, as CSV files and back; as inputs of its claims."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def has(self, key):
+        return True
+
+    def data_kind(self, experiment):
+        return "original", ""
+
+    @cache  # noqa: B019
+    def run(self, experiment, method):
+        log = self.folder / f"{experiment}_{method}.csv"
+        file = ROOT / f"reference/histories/cross/{experiment}/{method}.parquet"
+        whole = pd.read_parquet(file, columns=["method", "replicate", "round", "gap"])
+        kept = whole[
+            (whole["round"] < 4) | (whole["round"] % 75 == 0) | (whole["round"] == whole["round"].max())
+        ]
+        kept.to_csv(log, index=False)
+        settings = settings_of({"gap": "lower"}, logs=log.name, columns={"seed": "replicate"})
+        return histories.read(self.folder, settings).history(method)
+
+
+def test_exported_histories_of_cross_have_its_verdicts(tmp_path):
+    claims = [claim for claim in cross.CLAIMS if not claim.id.startswith("cross.rates")]
+    judged = measure(claims, Exported(tmp_path), "paper").set_index("id")
+    reference = pd.read_csv(ROOT / "reference/claims.csv").set_index("id").loc[judged.index]
+    assert judged["verdict"].to_dict() == reference["verdict"].to_dict()
+    assert len(judged) > 15 and set(judged["verdict"]) == {"holds", "fails"}
+    np.testing.assert_allclose(judged["measured"], reference["measured"], rtol=1e-6)
+
+
+def test_a_parquet_of_benchopt(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("benchopt")
+    from benchopt_logs import make
+
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / "runs")
+    assert main(["new", "paper", "bench", "--from-logs", "runs", "--lower", "objective_value"]) == 0
+    assert "method: column solver_name" in capsys.readouterr().out
+    assert main(["judge", "bench"]) == 0
+
+
+@pytest.mark.skipif(not FEDDCD.is_dir(), reason="the logs of FedDCD are not at hand")
+def test_public_logs_with_their_lines_before_the_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(FEDDCD / "exp1", "exp1")
+    pattern = "{method}_*rcv1_lambda1e-*.txt"
+    command = ["new", "paper", "feddcd", "--from-logs", "exp1", "--files", pattern, "--lower", "obj"]
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    for method in ("fedavg", "fedprox", "scaffold", "feddcd", "accfeddcd"):
+        assert f"method {method} " in said
+    assert main(["judge", "feddcd"]) == 0
+    said = capsys.readouterr().out
+    assert "feddcd.ahead  difference" in said and "fewer than 5 seeds decide no order" in said
