@@ -1,91 +1,68 @@
 """The pages of this repository as a site: ``sphinx-build -W --keep-going -c docs . site``.
 
 The source folder is the repository itself: every page reads the same there and where the code is hosted.
+Nothing of the built site comes from a network: `tools/check_site.py` refuses what does.
 """
 
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "docs/site")]
 
 from replifed import __version__  # noqa: E402
-from replifed.algorithms.registry import BUILT_IN, METHODS  # noqa: E402
 
 project, author, version, release = "replifed", "the replifed authors", __version__, __version__
-root_doc = "README"
+root_doc = "docs/index"
 include_patterns = [
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md"),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/papers/*.md", "docs/learn/*.rst"),
     *("config/README.md", "data/README.md", "benchmarks/README.md", "tests/golden/README.md"),
     "src/replifed/data/packed/README.md",
 ]
-extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+extensions = [
+    *("myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx_design", "sphinx_gallery.gen_gallery"),
+    *("pages", "links", "mathematics"),  # of docs/site
+]
 
 myst_heading_anchors = 3  # links to headings, as where the code is hosted
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
 numpydoc_show_class_members = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say what each parameter is
+default_role = "py:obj"  # names in backticks are links, as far as the API has them
 
-html_theme = "alabaster"
-html_theme_options = {
-    "description": "Federated optimisation, replicated whole",
-    **{"page_width": "1320px", "body_max_width": "none", "sidebar_width": "240px"},
-    **{"font_family": "system-ui, sans-serif", "head_font_family": "system-ui, sans-serif"},
+# Tutorials run as the site is built. `-D plot_gallery=0` leaves them out, and shows their text alone.
+sphinx_gallery_conf = {
+    "examples_dirs": "docs/tutorials",
+    "gallery_dirs": "docs/learn",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": r"mine\.py$",  # what a tutorial has its reader write
+    "within_subsection_order": "tutorials.ReadingOrder",
+    "image_scrapers": ("matplotlib", "tutorials.figures"),
+    "capture_repr": ("_repr_html_",),
+    "copyfile_regex": r"mine\.py",
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "remove_config_comments": True,
+    **{"show_memory": False, "show_signature": False, "min_reported_time": 3600},
+    "only_warn_on_example_error": True,
 }
+
+html_theme = "pydata_sphinx_theme"
+html_title = "replifed"
+html_theme_options = {
+    "logo": {"text": "replifed"},
+    "header_links_before_dropdown": 7,
+    "navbar_end": ["theme-switcher"],
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    **{"footer_start": ["copyright"], "footer_end": []},
+}
+html_sidebars = {"docs/index": [], "docs/glossary": []}
+html_context = {"default_mode": "auto"}
 toc_object_entries = False  # the contents beside a page name its sections alone
-html_extra_path = ["index.html"]  # the front page is the README, which keeps its name
-html_static_path = ["site.css"]
+html_extra_path = ["site/index.html"]  # sends to the start page, which lies beside the others
+html_static_path = ["site/site.css"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-
-CONTENTS = """
-```{{toctree}}
-:hidden:
-:caption: {caption}
-
-{pages}
-```
-"""
-PARTS = {
-    "Use": [
-        *("docs/install", "config/README", "data/README", "docs/cluster", "docs/cost", "docs/growth"),
-        *("docs/outputs", "docs/columns", "docs/trouble"),
-    ],
-    "Your own": ["docs/own-method", "docs/own-data", "docs/own-paper", "docs/logs", "docs/library", "docs/api"],
-    "Papers": ["docs/score", "docs/comparison"]
-    + [f"docs/papers/{file.stem}" for file in sorted((ROOT / "docs/papers").glob("*.md"))],
-    "Trust": [
-        *("docs/runs", "docs/artifact", "docs/pictures", "tests/golden/README"),
-        *("src/replifed/data/packed/README", "benchmarks/README"),
-    ],
-    "Change": ["CONTRIBUTING", "CHANGELOG"],
-}
-
-
-def methods() -> str:
-    """Return the directives that print the docstring of every built-in method."""
-    classes = {METHODS[name].replace(":", "."): name for name in sorted(BUILT_IN)}
-    return "\n".join(
-        f"### {name}\n\n```{{eval-rst}}\n.. autoclass:: {target}\n```\n" for target, name in classes.items()
-    )
-
-
-def complete(app, page: str, text: list[str]) -> None:
-    """Add what a page has on the site alone: the contents, and the methods as the registry has them."""
-    if page == root_doc:
-        text[0] += "".join(
-            CONTENTS.format(caption=caption, pages="\n".join(pages)) for caption, pages in PARTS.items()
-        )
-    if page == "docs/api":
-        text[0] = text[0].replace("<!-- methods -->", methods())
-
-
-def plain(app, kind: str, name: str, thing, options, lines: list[str]) -> None:
-    """Print the bars of norms: they are substitutions otherwise."""
-    lines[:] = [line.replace("|", r"\|") for line in lines]
-
-
-def setup(app) -> None:
-    app.connect("source-read", complete)
-    app.connect("autodoc-process-docstring", plain, priority=900)  # after numpydoc
