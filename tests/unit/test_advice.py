@@ -52,7 +52,7 @@ COMMANDS = {
     "replifed compare": "replifed compare --help",
     "replifed new paper": "replifed new paper --help",
     "cli/arguments.py: {} --help": "replifed make --help",
-    "snakemake TARGET --cores 2": f"snakemake gallery --cores 2{TINY}",
+    "snakemake TARGET --cores 2": f"snakemake report --cores 2{TINY}",
     "snakemake {} --cores 2{}": f"snakemake results/tiny/fedplt/claims.csv --cores 2{TINY}",
     "snakemake --cores 2 {} --config {}": "snakemake --cores 2 fedplt --config 'paper_folders=[]'",
     "snakemake verify --cores 1": "snakemake verify --cores 1",
@@ -141,7 +141,7 @@ def test_the_commands_of_a_page_are_taken(page):
         program, *given = shlex.split(re.split(r" [>&]|\|", call)[0], comments=True)
         if program == "snakemake":
             words.check_options(words.parsed(given), given)
-        elif "--help" not in given:
+        elif len(given) > 1:  # a name alone is that of a command
             cli._parser().parse_args(given)
 
 

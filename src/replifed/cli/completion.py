@@ -39,7 +39,7 @@ def _write(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> No
             if names and not action.choices:
                 action.choices = sorted(names)
             elif action.metavar in _PATHS:
-                action.complete = getattr(shtab, _PATHS[action.metavar])  # type: ignore[attr-defined]
+                action.complete = getattr(shtab, _PATHS[action.metavar])
     print(shtab.complete(parser, arguments.shell))
 
 
