@@ -28,7 +28,7 @@ from replifed.papers.cross.paper import EVERY, FAIR
 
 PAPER = {
     "name": "A comparison with your methods",
-    "citation": "Methods of your own and built-in ones on the same problems, with one budget for tuning.",
+    "citation": "Your methods and built-in ones on the same problems, with one budget for tuning.",
     "doi": "",
 }
 # Lines of custom methods: thicker, and in colours that no built-in method has.
@@ -63,7 +63,7 @@ _REACHED = (
     "1e-3, ... that two do."
 )
 _OWN = (
-    "Data of your own have the loss that they name, and clients that weigh the same unless they say weights: "
+    "Custom data have the loss that they name. Their clients have equal weights unless the data say weights: "
     "samples; then a method that takes plain means gets the losses N p_i f_i."
 )
 # Of one method alone.
@@ -99,7 +99,7 @@ TABLES = by_name(
     ),
     Made(
         "pairs",
-        "Who needs less until the relative gap stays at a target",
+        "Which of two methods needs less until the relative gap stays at a target",
         f"{PAIRED} {_REACHED} Where there is none, the gaps at the end are compared, by one mark.",
         pairs_to(_targets),
         lambda frame: matrix(frame, _labels()) or _NO_PAIRS,

@@ -145,30 +145,28 @@ TARGET = 1e-4
 # Of pairs: methods that drift reach the first alone.
 TARGETS = (1e-2, TARGET)
 USED = (
-    "Median [least, largest] over seeds. Gap: at the end, relative. Rounds, bits (up and down, all clients) "
-    "and sample gradients are those from when on the gap stays at the target, to the end and at least for "
-    "the last tenth of the rounds; first touch is the median round of the first time, whatever comes later. "
-    "Where not all seeds get there, (2 of 3) says how many do: the others count as later than those, so "
-    "that the largest is open (…), and so is the median (–) if no more than half get there. “Not reached” "
-    "is where none does. Seeds that are copies of one run, since nothing is drawn, count once. Tuning: what "
-    "the search for the method's number used of its budget; “best at the edge” is where that ran out before "
-    "worse numbers were found on both sides, “none found stable” where every number that was checked depends "
-    "on rounding."
+    "Median [minimum, maximum] over seeds. Gap: relative, at the end. Rounds, bits (up and down, all "
+    "clients) and sample gradients count until the gap stays at the target, to the end and at least for the "
+    "last tenth of the rounds. First touch: median round in which the gap first reaches the target, whatever "
+    "comes later. (2 of 3): so many seeds reach the target and stay; the others count as later. “…”: some "
+    "seeds never do. “–”: at least half never do. “Not reached”: no seed does. Seeds that are copies of one "
+    "run, since nothing is drawn, count once. Tuning: share of its budget that the search used. “Best at the "
+    "edge”: the budget ran out before worse numbers were found on both sides. “None found stable”: every "
+    "number that was checked is sensitive to rounding."
 )
 # Of methods from outside.
 AUDITED = (
-    "Audit: where a method of your own books less than it needs. Its sample gradients are counted, whatever "
-    "it books; its rounds are as it has them, however many exchanges they need."
+    "Audit: what a custom method books less than it uses. Its sample gradients are counted, whatever it "
+    "books; its rounds are as it has them, however many exchanges they need."
 )
 
 PAIRED = (
-    "Three marks a pair, of rounds, bits and sample gradients: < where the method of the line needs "
-    "fewer than that of the column (of the number that stands before its name), > where it needs more, "
-    "· where neither is decided, 1 where all seeds of both are copies of one run, so that nothing is "
-    "tested. Of logarithms, paired over seeds, after Holm's correction over all "
-    "pairs and targets of one data set and one use, and where the ratio of geometric means is at least "
-    "1.05; a seed that never gets there to stay is a bound, and a pair whose order a bound leaves open is "
-    "undecided."
+    "Three marks a pair: rounds, bits, sample gradients. <: the method of the row needs fewer than that of "
+    "the column (of the number before its name). >: it needs more. ·: neither is decided. 1: all seeds of "
+    "both are copies of one run, so nothing is tested. The test is on logarithms, paired by seed, with "
+    "Holm's correction over all pairs and targets of one data set and one use; the ratio of geometric means "
+    "has to be at least 1.05. A seed that never stays at the target gives a bound; a pair whose order "
+    "depends on it is undecided."
 )
 
 Targets = Callable[[Mapping[str, pd.DataFrame]], Sequence[float]]
@@ -413,7 +411,7 @@ TABLES = by_name(
     ),
     Made(
         "pairs",
-        "Who needs less until the relative gap stays at 1e-2, and 1e-4",
+        "Which of two methods needs less until the relative gap stays at 1e-2, and 1e-4",
         PAIRED,
         pairs_to(lambda _: TARGETS),
         lambda frame: matrix(frame, paper.LABELS),

@@ -9,16 +9,15 @@ PAPER = {"name": "All methods on the same problems", "citation": "A comparison t
 
 # Rules of the comparison, on all data; and those of `cross`.
 FAIR = (
-    "Full local gradients; each "
-    "first-order method's one number searched on the same grid of multiples of a reference value, by the "
-    "mean over the same repetitions, which are not reported, at a distance from multiples that diverge; "
-    "all searches have one budget of runs, which extensions of the grid spend. A search runs "
-    "for a third of the reported rounds: for all of them FedAvg would take a shorter step and end lower. "
-    "FedGradMP and "
-    "FedMM have no number to tune, since their steps follow from the data, and neither have gradient descent "
-    "and the methods that use Hessians, which search their step lengths themselves. Whatever is sent is "
-    "rounded to floats of 32 bits and counted so, but for the vectors that Q-SHED and NQ-SHED quantise, and "
-    "FedMM's, which are counted so. Sample gradients leave out Hessians, which have a column of their own."
+    "Full local gradients. The one number of each first-order method is searched on the same grid of "
+    "multiples of a reference value, by the mean over the same repetitions, which are not reported, at a "
+    "distance from multiples that diverge. All searches have one budget of runs; extensions of the grid "
+    "count. A search runs for a third of the reported rounds; for all of them FedAvg would take a shorter "
+    "step and end lower. FedGradMP and FedMM have no number to tune, since their steps follow from the data; "
+    "nor have gradient descent and the methods that use Hessians, which search their step lengths "
+    "themselves. Unquantised numbers are rounded to 32 bits and counted so; what Q-SHED, NQ-SHED and FedMM "
+    "quantise counts its own bits. Sample gradients do not include Hessians, which have a column of their "
+    "own."
 )
 SETTING = (
     "Logistic regression with a ridge on four data sets, on two of them with a 1-norm as well, clients by "

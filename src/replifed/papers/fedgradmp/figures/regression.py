@@ -15,8 +15,8 @@ from replifed.papers.fedgradmp.paper import EXACT_ROUNDS, EXPERIMENTS, LINES, ME
 from replifed.papers.inputs import Inputs
 
 _BANDS = (
-    "Lines are geometric means over seeds, bands go from the best to the worst seed; a cross marks the "
-    "round at which a seed diverged, and seeds that diverge are not in the mean."
+    "Lines: geometric means over seeds; bands: from the best to the worst seed. A cross marks the round in "
+    "which a seed diverged; such seeds are not in the mean."
 )
 _WORK = (
     "On the right the work that was counted instead of the paper's wall-clock time: gradients of single "

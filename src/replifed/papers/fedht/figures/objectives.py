@@ -40,10 +40,10 @@ _LEVELS = (
 _PAGES = "The PDF has a page for each reading; the first is shown."
 _AXES = "The PDF has a page for each horizontal axis."
 _BANDS = (
-    "Lines are means over seeds, bands 95 % intervals of the mean; a cross marks the round at which a seed "
-    "diverged, and seeds that diverge are not in the mean. Numbers of local steps K and step sizes γ that a "
-    "method has in all panels stand in the legend, others in the panel. A curve that depends on rounding, "
-    "as perturbed runs show, is named in its panel and has no band."
+    "Lines: means over seeds; bands: 95 % intervals of the mean. A cross marks the round in which a seed "
+    "diverged; such seeds are not in the mean. Numbers of local steps K and step sizes γ are in the legend "
+    "if a method has them in all panels, else in the panel. A curve that is sensitive to rounding, as "
+    "perturbed runs show, is named in its panel and has no band."
 )
 
 _CURVE = ["level", "reading", "method", "local_steps", "step"]
