@@ -252,6 +252,9 @@ def test_another_folder_changes_no_byte_of_what_closes_a_run(killed, tmp_path):
     assert done.status == 0, done.text
     assert done.jobs == {"collect the claims of all papers", "write the report"}
     assert changed(killed.folder, moved.folder, names) == []
+    pages = [*(moved.folder / "results/tiny").glob("report*.*")]
+    assert {file.name for file in pages} >= {"report.html", "report_curves.js"}
+    assert sum(file.stat().st_size for file in pages) < 2_000_000, "with its scripts it opens at once"
 
 
 @pytest.mark.on_demand  # all kernels are compiled once more: minutes
