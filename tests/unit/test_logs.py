@@ -383,8 +383,14 @@ def test_a_new_paper_from_logs_is_judged_as_it_stands(tmp_path, monkeypatch, cap
     assert main([*NEW, "--lower", "loss", "--higher", "accuracy"]) == 0
     said = capsys.readouterr().out
     assert "logs/{method}_seed{seed}.csv" in said and "method scaffold (SCAFFOLD): 6 seeds, 20 rounds" in said
+    log = Path("demo/logs/FedAvg_seed2.csv")
+    frame = pd.read_csv(log)
+    frame.loc[4, "accuracy"] = np.nan
+    frame.to_csv(log, index=False)
     assert main(["judge", "demo"]) == 0
     said = capsys.readouterr().out
+    named = "fedavg: accuracy is no number in rounds 4 of the seed 2, left out for all seeds"
+    assert f"note: runs: {named}" in said and named in Path("demo/results/report.html").read_text()
     claims = pd.read_csv("demo/results/claims.csv", keep_default_na=False).set_index("id")
     assert set(claims["kind"]) == {"value", "order", "shape", "identity"}
     assert claims["verdict"].tolist() == ["holds"] * 4
