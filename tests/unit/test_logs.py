@@ -147,8 +147,8 @@ def test_what_is_missing_is_named_and_left_out():
     inputs = {"fedavg": read.history("fedavg")}
     curve = RUNS.curve("fedavg", "accuracy")(Histories(inputs))
     assert curve.rounds.tolist() == [0, 5, 10, 15, 19]
-    ends = RUNS.last("fedavg", "loss")(Histories(inputs))
-    assert ends.bounds.tolist() == [0, 1, 0, 0, 0, 0]
+    for ends in (RUNS.last("fedavg", "loss"), RUNS.at("fedavg", "loss", 12)):
+        assert ends(Histories(inputs)).bounds.tolist() == [0, 1, 0, 0, 0, 0]
 
 
 class Histories:
@@ -178,6 +178,7 @@ FAULTY_FRAMES = {
     ),
     "mapped": (lambda f: f, {"columns": {"seed": "sed"}}, "unknown column 'sed'; did you mean 'seed'?"),
     "where": (lambda f: f, {"where": {"data": "a9a"}}, "unknown column 'data'"),
+    "no line": (lambda f: f, {"where": {"seed": 9}}, "where: no line has seed = 9"),
     "nan only": (lambda f: f.assign(loss=np.nan), {}, "the table: loss holds no number"),
     "text": (lambda f: f.assign(loss="a lot"), {}, "loss holds 'a lot', which is no number"),
     "round": (lambda f: f.assign(round=0.5), {}, "round counts rounds, so that it has to hold"),
@@ -224,7 +225,8 @@ FAULTY_FILES = {
         (b"\x89PNG\r\n\x1a\n\0\0", "is no log: neither text in UTF-8"),
         (b"round,loss\n", "no line is a header"),
         (b"only words\nof a diary\n", "no line is a header"),
-        (CSV + b"2,0.3,7\n", "below line 1"),
+        (CSV + b"2,0.3,7\n", "line 4 has not 2 fields as its header"),
+        (CSV + b"2", "line 4 has not 2 fields as its header; was it cut off?"),
         (CSV + b"1" * (1 << 21) + b"\n", "is no log: line 4 has 2,097,152 letters"),
         (b'{"round": 1, "loss": .}\n', "line 1: no JSON"),
         (b'{"round": 1, "loss": 1}\n[1]\n', "each line has to be an object of JSON"),
@@ -301,7 +303,8 @@ def test_all_forms_hold_the_same_runs(tmp_path):
     for name, text in {
         "a.csv": frame.to_csv(index=False),
         "a.tsv": frame.to_csv(index=False, sep="\t"),
-        "a.txt": "# Configuration:\n\nstep: 0.1\nstep: 0.2\n# Results:\n\n" + frame.to_csv(index=False),
+        "a.txt": "# Configuration:\nmodel, softmax\nstep, 0.1\nclients: 5\n# Results:\n\n"
+        + frame.to_csv(index=False),
         "a.jsonl": frame.to_json(orient="records", lines=True, double_precision=15),
         "a.json": frame.to_json(orient="records", double_precision=15),
     }.items():
@@ -377,14 +380,17 @@ def paper(tmp_path_factory):
 def test_a_new_paper_from_logs_is_judged_as_it_stands(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_logs()
-    assert main(NEW) == 2
-    said = capsys.readouterr()
-    assert "which side is better is not guessed" in said.err and not Path("demo").exists()
     assert main([*NEW, "--lower", "loss", "--higher", "accuracy"]) == 0
     said = capsys.readouterr().out
     assert "logs/{method}_seed{seed}.csv" in said and "method scaffold (SCAFFOLD): 6 seeds, 20 rounds" in said
+    log = Path("demo/logs/FedAvg_seed2.csv")
+    frame = pd.read_csv(log)
+    frame.loc[4, "accuracy"] = np.nan
+    frame.to_csv(log, index=False)
     assert main(["judge", "demo"]) == 0
     said = capsys.readouterr().out
+    named = "fedavg: accuracy is no number in rounds 4 of the seed 2, left out for all seeds"
+    assert f"note: runs: {named}" in said and named in Path("demo/results/report.html").read_text()
     claims = pd.read_csv("demo/results/claims.csv", keep_default_na=False).set_index("id")
     assert set(claims["kind"]) == {"value", "order", "shape", "identity"}
     assert claims["verdict"].tolist() == ["holds"] * 4
@@ -423,6 +429,30 @@ def test_a_mistake_in_a_paper_is_one_line(paper, tmp_path, monkeypatch, capsys, 
     said = capsys.readouterr().err
     assert text in said and said.count("\n") == 1
     assert not Path("demo/results/claims.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        (["--from-logs", "runs"], "which side is better is not guessed: give --lower NAME or --higher NAME"),
+        (["--from-logs", "runs", "--lower", "los"], "unknown metric 'los'; did you mean 'loss'"),
+        (
+            ["--from-logs", "runs", "--lower", "loss", "--higher", "loss"],
+            "loss cannot be better when lower and",
+        ),
+        (["--from-logs", "rums", "--lower", "loss"], "rums is no folder of logs"),
+        (["--from-logs", "empty", "--lower", "loss"], "empty holds no log"),
+        (["--from-logs", "runs", "--files", "*.tsv", "--lower", "loss"], "*.tsv matches no file in runs"),
+        (["--lower", "loss"], "which folder are your papers in? give --to FOLDER"),
+        (["--to", ".", "--lower", "loss"], "--files, --lower and --higher are about logs; give --from-logs"),
+    ],
+)
+def test_a_paper_that_cannot_be_written_is_one_line(paper, monkeypatch, capsys, more, text):
+    monkeypatch.chdir(paper.parent)
+    Path("empty").mkdir(exist_ok=True)
+    assert main(["new", "paper", "other", *more]) == 2
+    said = capsys.readouterr().err
+    assert text in said and said.count("\n") == 1 and not Path("other").exists()
 
 
 def test_a_folder_without_a_paper_is_one_line(tmp_path, capsys):

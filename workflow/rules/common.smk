@@ -299,7 +299,9 @@ def input_flags(wildcards, input):
 
     Those are read by the pattern in the settings.
     """
-    return flags({name: file for name, file in input.items() if name not in ("source", "logs")})
+    return flags(
+        {name: file for name, file in input.items() if name not in ("source", "logs")}
+    )
 
 
 def keyed_inputs(wildcards, input):

@@ -38,7 +38,7 @@ def judge(folder: Path) -> list[str]:
         results = folder / "results"
         inputs, remarks = _histories(paper, folder, section, results)
         _verdicts(paper, folder, section, results, inputs)
-        _pages(paper, section, results, inputs, remarks)
+        _pages(paper, folder, section, results, inputs, remarks)
         rows = files.read(results / "claims.csv")
         notes = [f"note: {name}: {one}" for name, told in remarks.items() for one in told]
         return [*notes, *_in_words(rows, jobs.sentences(paper)), *_ending(rows, results)]
@@ -78,6 +78,7 @@ def _verdicts(
 
 def _pages(
     paper: str,
+    folder: Path,
     section: Mapping[str, Any],
     results: Path,
     inputs: dict[str, list[Path]],
@@ -93,6 +94,7 @@ def _pages(
         jobs.artefact(paper, name, subsets.settings_for("artefact", section, name), SCALE, read, outputs)
     shown = {
         "artefacts": made,
+        "made_by": f"replifed judge {folder}",
         "experiments": {
             name: one | ({"noted": "; ".join(remarks[name])} if remarks[name] else {})
             for name, one in subsets.shown_experiments(section).items()

@@ -61,6 +61,8 @@ def _init(arguments: argparse.Namespace) -> None:
 def _paper(arguments: argparse.Namespace) -> None:
     if arguments.from_logs is None and arguments.to is None:
         raise ConfigError("which folder are your papers in? give --to FOLDER")
+    if arguments.from_logs is None and (arguments.files or arguments.lower or arguments.higher):
+        raise ConfigError("--files, --lower and --higher are about logs; give --from-logs FOLDER")
     name, folder = arguments.name, (arguments.to or Path()) / arguments.name
     if fault := name_fault(name):
         raise ConfigError(f"{fault}; give yours another name")
@@ -69,6 +71,8 @@ def _paper(arguments: argparse.Namespace) -> None:
     if arguments.from_logs is not None:
         from replifed.logs.template import write
 
+        if both := sorted(set(arguments.lower) & set(arguments.higher)):
+            raise ConfigError(f"{both[0]} cannot be better when lower and when higher; give one side")
         better = dict.fromkeys(arguments.lower, "lower") | dict.fromkeys(arguments.higher, "higher")
         write(name, folder, arguments.from_logs, arguments.files, better, _TEMPLATES / "logs")
         print(f"judge it: replifed judge {folder}")

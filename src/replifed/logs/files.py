@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # A longer line is no line of a log.
-_LONGEST = 1 << 20
+_LONGEST = 1 << 16
 _SEPARATORS = ",", "\t", ";"
 _EVENTS = "tfevents"
 
@@ -127,30 +129,44 @@ def _json(path: Path, lines: list[str]) -> pd.DataFrame:
 
 
 def _csv(path: Path, lines: list[str]) -> pd.DataFrame:
-    """Table of a text whose header is the first line that is followed by as many fields, one a number."""
+    """Table of a text; of lines that could be its header, that above most lines of as many fields."""
     import pandas as pd
 
-    for start, line in enumerate(lines):
-        header, separator = line.lstrip("# "), _separator(line)
-        following = next((other for other in lines[start + 1 :] if other.strip()), "")
-        if separator and _is_header(header.split(separator), following.split(separator)):
-            text = "\n".join([header, *lines[start + 1 :]])
-            try:
-                return pd.read_csv(io.StringIO(text), sep=separator, skipinitialspace=True, low_memory=False)
-            except (ValueError, pd.errors.ParserError) as error:
-                raise DataError(f"{path}, below line {start + 1}: {one_line(error)}") from error
-    raise DataError(
-        f"{path} is no log: no line is a header, with names of two columns or more, of numbers below it"
-    )
+    start, separator = max(_headers(lines), key=lambda one: _length(lines, *one), default=(0, ""))
+    if not separator:
+        raise DataError(
+            f"{path} is no log: no line is a header, with two names or more and numbers below them"
+        )
+    text = "\n".join([lines[start].lstrip("# "), *lines[start + 1 :]])
+    count = len(_fields(lines[start], separator))
+    for number, line in enumerate(lines[start + 1 :], start + 2):
+        if line.strip() and len(_fields(line, separator)) != count:
+            raise DataError(f"{path}, line {number} has not {count} fields as its header; was it cut off?")
+    try:
+        return pd.read_csv(io.StringIO(text), sep=separator, skipinitialspace=True, low_memory=False)
+    except (ValueError, pd.errors.ParserError) as error:
+        raise DataError(f"{path}, below line {start + 1}: {one_line(error)}") from error
 
 
-def _separator(line: str) -> str:
-    return max(_SEPARATORS, key=line.count) if any(map(line.count, _SEPARATORS)) else ""
+def _headers(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Lines that could be a header, with their separator: names, and as many fields below, one a number."""
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    for number, below in pairwise(filled):
+        separator = max(_SEPARATORS, key=lines[number].count)
+        names, values = (_fields(lines[one], separator) for one in (number, below))
+        texts = len(names) > 1 and all(name.strip() and not _is_number(name) for name in names)
+        if texts and len(names) == len(values) and any(map(_is_number, values)):
+            yield number, separator
 
 
-def _is_header(names: list[str], values: list[str]) -> bool:
-    texts = all(name.strip() and not _is_number(name) for name in names)
-    return texts and len(names) == len(values) and any(map(_is_number, values))
+def _length(lines: list[str], start: int, separator: str) -> int:
+    """Number of lines from a header on that have as many fields."""
+    count = len(_fields(lines[start], separator))
+    return sum(1 for _ in takewhile(lambda line: len(_fields(line, separator)) == count, lines[start:]))
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    return next(csv.reader([line], delimiter=separator), [])
 
 
 def _is_number(text: str) -> bool:

@@ -67,6 +67,10 @@ def logged(frames: Sequence[pd.DataFrame], settings: Experiment) -> Logged:
         rounds, and no last round that counts is stated; reported seeds are missing, or were tuned on.
     """
     whole = pd.concat([_mapped(frame, settings) for frame in frames], ignore_index=True)
+    if whole.empty:
+        raise DataError(
+            f"where: no line has {', '.join(f'{key} = {one}' for key, one in settings.where.items())}"
+        )
     remarks: list[str] = []
     whole["replicate"] = _numbered(whole["replicate"], remarks)
     labels = _labels(whole["method"])

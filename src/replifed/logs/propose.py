@@ -55,6 +55,8 @@ class Proposal(NamedTuple):
         for name in better:
             if name not in self.metrics:
                 raise ConfigError(unknown_name("metric", name, self.metrics))
+        if len({metric_name(name) for name in better}) < len(better):
+            raise ConfigError(f"two of the metrics {', '.join(better)} would have one name; rename a column")
         named = {metric_name(name): {"better": side, "column": name} for name, side in better.items()}
         logs = self.patterns[0] if len(self.patterns) == 1 else self.patterns
         return {"logs": logs, "columns": self.columns, "metrics": named}

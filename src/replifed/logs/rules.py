@@ -13,6 +13,7 @@ from replifed.logs import runs
 # A t-test on three or four seeds says more of the luck with their spread than of an order.
 FEWEST = 5
 _NO_RUN = {
+    "near": "its spread is not that of a run, and gives no interval; claim a shape or an identity",
     "value": "its spread is not that of a run, and gives no interval; claim a shape or an identity",
     "order": "it is no run, so that seeds cannot be paired; claim a shape over the points",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,15 +69,15 @@ class Runs:
 
     def first(self, method: str, metric: str) -> Quantity:
         """Value at the start."""
-        return of.first(self.curve(method, metric))
+        return _bounded(of.first(self.curve(method, metric)))
 
     def last(self, method: str, metric: str) -> Quantity:
         """Value at the end; of a seed that diverged a bound is known, on the worse side."""
-        return _last(self.curve(method, metric))
+        return _bounded(of.last(self.curve(method, metric)))
 
     def at(self, method: str, metric: str, wanted: int) -> Quantity:
         """Value at the last recorded round up to `wanted`."""
-        return of.at(self.curve(method, metric), wanted)
+        return _bounded(of.at(self.curve(method, metric), wanted))
 
     def best_of_seeds(self, method: str, metric: str) -> Quantity:
         """The best seed's value at the end: one number of unknown spread, for a shape or an identity."""
@@ -127,10 +128,12 @@ def _turned(curve: of.Curves) -> of.Curves:
 
 
 @quantity
-def _last(curve: of.Curves) -> Sample:
-    ends = curve.values[:, -1]
-    known = np.isfinite(ends)
-    return curve.sample(np.where(known, ends, np.sign(ends) * _BEYOND), np.where(known, 0, np.sign(ends)))
+def _bounded(values: Sample) -> Sample:
+    """Values of which those of diverged runs are bounds."""
+    known, sign = np.isfinite(values.values), np.sign(values.values)
+    return replace(
+        values, values=np.where(known, values.values, sign * _BEYOND), bounds=np.where(known, 0, sign)
+    )
 
 
 @quantity
@@ -147,7 +150,7 @@ def best(ends: Sample, better: str) -> Sample:
 def _bits_to(history: pd.DataFrame, metric: str, target: float, side: float) -> Sample:
     if "bits" not in history:
         raise NotMeasurableError("the logs count no bits: name their column, columns: {bits: ...}")
-    known = history.dropna(subset=[metric])
+    known = history.dropna(subset=[metric, "bits"])
     # The logs count all that was sent; `used_until` adds what went up and down.
     counted = known.assign(
         **{metric: side * known[metric]}, bits_up=known["bits"], bits_down=0.0, sample_gradients=0.0

@@ -13,7 +13,7 @@ from replifed.settings.markers import Maybe, refusal
 # What may stand in braces in a pattern of files, since a name says it.
 PLACES = ("method", "seed")
 # Names that a history gives other meanings.
-_TAKEN = ("method", "replicate", "round", "diverged", "bits", "experiment", "chaotic")
+_TAKEN = ("method", "replicate", "round", "diverged", "bits", "experiment", "chaotic", "line")
 
 
 class Columns(fields.Settings):

@@ -40,13 +40,17 @@ def write(
     limits.check(source, total, "its logs have")
     any_word = rf"\b({'|'.join(words)})\b"
     make_folder(folder)
-    for copy, path in proposal.copies.items():
-        make_folder((folder / copy).parent)
-        shutil.copyfile(path, folder / copy)
-    for template in sorted(templates.iterdir()):
-        # At once: a value may hold another word.
-        text = re.sub(any_word, lambda found: words[found[0]], template.read_text(encoding="utf-8"))
-        folder.joinpath(template.name.removesuffix(".txt")).write_text(text, encoding="utf-8")
+    try:
+        for copy, path in proposal.copies.items():
+            make_folder((folder / copy).parent)
+            shutil.copyfile(path, folder / copy)
+        for template in sorted(templates.iterdir()):
+            # At once: a value may hold another word.
+            text = re.sub(any_word, lambda found: words[found[0]], template.read_text(encoding="utf-8"))
+            folder.joinpath(template.name.removesuffix(".txt")).write_text(text, encoding="utf-8")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _words(name: str, settings: Mapping[str, Any], runs: Logged) -> dict[str, str]:

@@ -221,7 +221,7 @@ def measure_claims(
     from replifed.papers.inputs import Inputs
 
     claims = _part(paper, "claims").CLAIMS if only is None else claim_and_family(paper, only)
-    claims = guarded(claims, settings["experiments"])
+    claims = guarded(claims, settings.get("experiments", {}))
 
     def command(claim: Any) -> str:
         if made_by:
@@ -240,6 +240,7 @@ def measured_on(
 ) -> list[dict[str, Any]]:
     """Lines of claims.csv for the claims on an artefact that these inputs suffice for, families included."""
     from replifed.claims.verdicts import measure
+    from replifed.logs.rules import guarded
     from replifed.papers.inputs import Inputs
 
     wanted = [one for one in _part(paper, "claims").CLAIMS if one.artefact == artefact]
@@ -248,7 +249,8 @@ def measured_on(
         name for name, family in needed.items() if all(key in inputs for one in family for key in one.needs)
     ]
     claims = {one.id: one for name in told for one in needed[name]}
-    frame = measure(list(claims.values()), Inputs(inputs, settings, paper), scale)
+    guards = guarded(claims.values(), settings.get("experiments", {}))
+    frame = measure(guards, Inputs(inputs, settings, paper), scale)
     texts = frame[frame["id"].isin(told)].astype(object).where(lambda kept: kept.notna(), "")
     return texts.astype(str).to_dict("records")
 

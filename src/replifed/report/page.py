@@ -57,8 +57,8 @@ def build(
         `errata.write`, a file a paper. A comparison has none.
     figures_dir : holds PAPER/ARTEFACT.{csv,pdf,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
     scale : "paper", or the name of the cut-down settings.
-    settings : papers, and of each which artefacts there are, which are not computed, and why, and its
-        experiments.
+    settings : papers, and of each which artefacts there are, which are not computed, and why, its
+        experiments, and what it was made by, if not by Snakemake.
     curves, run : scripts to write next to the page: the data of the curves that it draws, and what ran, when.
     single : whether pictures, curves and what ran are in the page, which then is one file, of tens of
         megabytes.
@@ -210,6 +210,7 @@ def _paper(
     artefacts = {
         key: artefact_section(key, figures_dir / name, described.get(key), on_paper, page_folder)
         | {"experiments": [one for one in used_experiments(entry) if one in section.get("experiments", {})]}
+        | ({"command": section["made_by"]} if "made_by" in section else {})
         for key, entry in in_order(section["artefacts"])
     }
     # What the paper has comes first; if nothing is called after a figure of it, all is.

@@ -151,7 +151,12 @@ def of_folders(results: Path, figures: Path) -> Run:
 
 
 def _figures_of(results: Path) -> Path:
-    """Folder of the figures of a run, as the workflow lays them: results/small has figures/small."""
+    """Folder of the figures of a run, as the workflow lays them: results/small has figures/small.
+
+    Those of a paper that was judged by itself lie in its results.
+    """
+    if (inside := results / "figures").is_dir():
+        return inside
     *before, last = results.absolute().parts
     for i, word in reversed(list(enumerate((*before, last)))):
         if word == "results":
