@@ -56,7 +56,7 @@ PARTS = {
     "Papers": ["docs/score", "docs/comparison"]
     + [f"docs/papers/{file.stem}" for file in sorted((ROOT / "docs/papers").glob("*.md"))],
     "Trust": [
-        *("docs/runs", "docs/artifact", "docs/pictures", "tests/golden/README"),
+        *("docs/runs", "docs/wire", "docs/artifact", "docs/pictures", "tests/golden/README"),
         *("src/replifed/data/packed/README", "benchmarks/README"),
     ],
     "Change": ["CONTRIBUTING", "CHANGELOG"],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from replifed.wire.own_data import split
 from replifed.wire.run import Client, in_process, run, serve
 from replifed.wire.session import Session
 
+PAGE = Path(__file__).parents[2] / "docs/wire.md"
 ROUNDS, N, STREAMS = 20, 5, Streams(7, (3,))
 SOME, MASK = FixedSize(3), Independent(0.4)
 
@@ -88,6 +91,12 @@ def test_wire_client_and_server_are_the_batched_form_and_send_what_it_books(name
     assert np.abs(models[-1] - models[0]).max() > 0.01
     np.testing.assert_array_equal(wired.bits(up=True), up)
     np.testing.assert_array_equal(wired.bits(up=False), down)
+
+
+def test_wire_the_example_of_the_page_runs(capsys):
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    exec(block, {"problem": model()})
+    assert capsys.readouterr().out.startswith("[")
 
 
 def test_wire_every_form_has_a_case():
