@@ -1,4 +1,4 @@
-"""Run exported apps over Flower's real transport on loopback, count their bytes, compare with runs in process.
+"""Run exported apps over Flower's transport on loopback, count bytes, and compare with runs in process.
 
     python tests/flower_loopback.py fedavg fedlin scaffold --rounds 10 --table table.csv
 
@@ -101,7 +101,7 @@ def proxy(target: int, traffic: Traffic) -> ThreadingHTTPServer:
             back = 17 + sum(len(key) + len(value) + 4 for key, value in answer.getheaders())
             traffic.note(self.path, (head, body), (back, content))
 
-        do_GET = do_PUT = do_POST
+        do_GET = do_PUT = do_POST  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             pass
@@ -157,6 +157,10 @@ class Loopback:
         )
         self._stack.callback(end, process)
         return process
+
+    def alive(self) -> list[subprocess.Popen[bytes]]:
+        """SuperNodes that have not ended."""
+        return [node for node in self.nodes if node.poll() is None]
 
     def log(self) -> str:
         """What SuperLink, and the apps in it, have said."""
@@ -218,7 +222,7 @@ class Compared:
 
 
 def compare(loop: Loopback, method: str, folder: Path, rounds: int, exact: bool, cohort: int = 0) -> Compared:
-    """Export a method, run it both ways, and look for each of its messages among the bytes of the transport."""
+    """Export a method, run it both ways, and look for each of its messages in what the proxy has seen."""
     app, out = folder / f"{Path(method).stem}-{exact}", folder / "out.npz"
     export(method, app)
     bodies, begun = len(loop.traffic.bodies), loop.traffic.total()

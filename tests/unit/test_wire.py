@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from replifed.wire.own_data import split
 from replifed.wire.run import Client, in_process, run, serve
 from replifed.wire.session import Session
 
+PAGE = Path(__file__).parents[2] / "docs/wire.md"
 ROUNDS, N, STREAMS = 20, 5, Streams(7, (3,))
 SOME, MASK = FixedSize(3), Independent(0.4)
 
@@ -53,6 +56,7 @@ CASES: list[tuple[str, dict[str, Any], Any, float]] = [
     ("tamuna", {}, MASK, 1e-9),
     ("fedgradmp", {"radius": 0.2}, SOME, 1e-9),
     ("fedgradmp", {"solver": "sgd", "step": 0.05, "reuse": True, "inner_steps": 2, "batch": 4}, None, 1e-9),
+    ("fedgradmp", {"solver": "gd", "inner_steps": 3}, None, 1e-9),
     ("fednl", {"vector_bits": 30}, None, 1e-7),
     ("fednl", {"compressor": "topk", "option": 2, "alpha": 0.5}, None, 1e-7),
     ("fednl", {"quantised": True, "b_max": 24, "start": "hessian", "line_search": None}, None, 1e-7),
@@ -88,6 +92,12 @@ def test_wire_client_and_server_are_the_batched_form_and_send_what_it_books(name
     assert np.abs(models[-1] - models[0]).max() > 0.01
     np.testing.assert_array_equal(wired.bits(up=True), up)
     np.testing.assert_array_equal(wired.bits(up=False), down)
+
+
+def test_wire_the_example_of_the_page_runs(capsys):
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    exec(block, {"problem": model()})
+    assert capsys.readouterr().out.startswith("[")
 
 
 def test_wire_every_form_has_a_case():
@@ -209,7 +219,6 @@ def refusals():
     yield "fedavg", {}, lambda: sets, "DenseLinearModel on the wire: give a linear model on one dense"
     yield "fedavg", {}, lambda: softmax, "2000 clients on the wire: at most 1000"
     yield "fedlin", {"solver": Exact()}, model, "Exact: a client on the wire has the solvers Gradient, "
-    yield "fedgradmp", {"solver": "gd"}, model, "FedGradMP.solver: a client on the wire has exact and sgd"
     yield "qshed", {"dither": "fresh"}, model, "QShed.dither = 'fresh', .*: on the wire nested"
     yield "fednl", {"b_max": 8}, model, "a float of 8 bits: a float on the wire has 13 to 64; set b_max"
 
@@ -222,14 +231,20 @@ def test_wire_what_is_not_supported_is_refused_in_one_line(name, changes, proble
     assert "\n" not in str(refused.value)
 
 
-def test_wire_forms_of_a_softmax_model():
+def test_wire_forms_of_other_losses():
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(1, 3, 8, 4)), rng.integers(0, 3, (1, 3, 8))
-    problem = DenseLinearModel(X, y, loss_named("softmax", 3), l2=0.1)
-    for name in ("fedavg", "fednl"):
-        method = replace(method_class(name).example(), **({"batch": 3} if name == "fedavg" else {}))
+    softmax = DenseLinearModel(X, y, loss_named("softmax", 3), l2=0.1)
+    squares = DenseLinearModel(X, y.astype(float), loss_named("least_squares"), l2=0.1)
+    steepest = {"sparsity": 2, "solver": "gd", "inner_steps": 3}
+    for name, changes, problem in (
+        ("fedavg", {"batch": 3}, softmax),
+        ("fednl", {}, softmax),
+        ("fedgradmp", steepest, squares),
+        ("fedgradmp", {"sparsity": 2}, squares),
+    ):
+        method = replace(method_class(name).example(), **changes)
         wired = run(method, problem, STREAMS, 4, exact=True)
-        np.testing.assert_allclose(
-            wired.models[-1], simulate(method, problem, STREAMS, 4).state.x[0], rtol=0, atol=1e-9
-        )
+        batched = simulate(method, problem, STREAMS, 4).state.x[0]
+        np.testing.assert_allclose(wired.models[-1], batched, rtol=0, atol=1e-9)
     assert forms_of(method).client.args == (method,)

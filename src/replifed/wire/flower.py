@@ -90,7 +90,7 @@ def server_app(method: Any) -> Any:
 
 def _read(load: Callable[[Any], tuple[NDArray, NDArray]], context: Any) -> OwnData:
     config, own = context.run_config, load(context)
-    form = {"loss": str(config["loss"]), "l2": float(config["l2"]), "classes": int(config["classes"])}
+    form: dict[str, Any] = {name: config[name] for name in ("loss", "l2", "classes")}
     return of_client(from_clients([own], **form), 0)
 
 

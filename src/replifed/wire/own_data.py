@@ -77,8 +77,8 @@ def split(method: Any, problem: Any, streams: Streams) -> tuple[Facts, list[OwnD
     return Facts(x_0, problem.sizes[0], problem.weights[0].astype(float), float(mu), float(L)), own
 
 
-def of_client(problem: DenseLinearModel, i: int) -> OwnData:
-    """Return what client i of a problem of one data set has."""
+def of_client(problem: Any, i: int) -> OwnData:
+    """Return what client i of a dense problem of one data set has."""
     n = problem.sizes[0, i]
     X, y, scale = problem.X[0, i, :n].astype(float), problem.y[0, i, :n], problem.batch_weights[0, i]
     constants = float(problem.strong_convexity()[0, i]), float(problem.smoothness()[0, i])

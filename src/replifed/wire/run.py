@@ -37,7 +37,7 @@ class Client:
     session: Session
     number: int
     data: OwnData
-    own: dict[str, NDArray] = field(default_factory=dict)
+    own: dict[str, Any] = field(default_factory=dict)  # arrays
 
     def answer(self, message: bytes) -> bytes:
         """Answer a message of the server."""

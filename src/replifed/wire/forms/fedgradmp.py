@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from replifed.errors import ConfigError
 from replifed.operators.projections import onto_ball
 from replifed.wire.forms.common import average
 from replifed.wire.messages import Sparse
@@ -24,8 +23,8 @@ def client(method, message, own, data, turn):
             b = x - method.step * r * Gamma if method.reuse else x
             for _ in range(inner):
                 b = b - method.step * data.gradient(b, next(inner_batches)) * Gamma
-        else:
-            raise ConfigError("FedGradMP.solver: a client on the wire has exact and sgd, and no gd")
+        else:  # the same on all samples, each step with its own length
+            b = descended_on(Gamma, x, data, method.inner_steps)
         x = _pruned(method, b)  # Lambda = approx_tau(b), x_{t,k+1} = P_Lambda b
     return [Sparse(x, tau)], own
 
@@ -55,4 +54,14 @@ def minimiser_on(support, w, data):
         w, f = ahead, lower
         if np.abs(step).max(initial=0.0) <= _TOLERANCE * np.abs(w).max():
             break
+    return w
+
+
+def descended_on(support, w, data, steps):
+    """`w` after gradient steps on `support`: to the minimum along each for least squares, of 1 / L else."""
+    for _ in range(steps):
+        g = data.gradient(w) * support
+        curvature = g @ data.hessian(w) @ g
+        exact = data.loss.name == "least_squares" and curvature > 0
+        w = w - (g @ g / curvature if exact else 1 / data.L) * g
     return w
