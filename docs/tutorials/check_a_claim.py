@@ -17,7 +17,8 @@ client's data). For averaging alone, the method FedAvg, this is known to fail.
 The verdict
 -----------
 replifed has run this paper's experiments, and comes with the results. In a terminal you would write
-``replifed claims --reference --paper fedplt --main --verdict reproduced``; Python can call the same command:
+``replifed claims --reference --paper fedplt --main --verdict reproduced``; Python can call the same command,
+whose result is 0 if all went well:
 """
 
 from replifed.cli import main as replifed
