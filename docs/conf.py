@@ -40,6 +40,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "tutorials.ReadingOrder",
     "image_scrapers": ("matplotlib", "tutorials.figures"),
     "capture_repr": ("_repr_html_",),
+    "first_notebook_cell": "%matplotlib inline",  # figures made without pyplot are shown, too
     "copyfile_regex": r"mine\.py",
     "download_all_examples": False,
     "write_computation_times": False,

@@ -47,7 +47,8 @@ print(yaml.safe_dump(settings["experiments"]["bowl"], sort_keys=False))
 # %%
 # *Replicates* are repetitions with random numbers of their own: each number is the seed of one.
 # ``experiments.py`` has a function ``run`` that makes a table from this, a row for each replicate and round.
-# The workflow calls it; so can you:
+# The workflow calls it; so can you. The three None are for what this paper lacks: a tuned step, a data set, a
+# partition.
 
 sys.path.insert(0, str(folder))
 from demo.experiments import run

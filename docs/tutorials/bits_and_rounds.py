@@ -51,11 +51,13 @@ compared = rf.compare(methods, problem, rounds=60)
 
 figure = compared.plot(x="rounds")
 figure.axes[0].set_title("Rounds: Newton first")
+figure
 
 # %%
 
 figure = compared.plot(x="bits")
 figure.axes[0].set(title="Bits: FedNL first", xlim=(0, 4e6))
+figure
 
 # %%
 # The table says what each needs until its gap is, and stays, a millionth of the first. FedAvg never gets
@@ -67,8 +69,9 @@ compared.table(target=1e-6)[["round", "bits", "sample_gradients"]]
 # %%
 # How bits are counted
 # --------------------
-# Each method books its messages in a *ledger*, an account of what was sent and computed. A number that is not
-# quantised counts 32 bits. Up and down both count, for every client. One round of FedAvg books:
+# Each method books its messages in a *ledger*, an account of what was sent and computed. A number counts 32
+# bits, unless a method sends it rounded to fewer (*quantised*). Up and down both count, for every client. One
+# round of FedAvg books:
 
 history = rf.run(methods["FedAvg"], problem, rounds=1)
 history[["round", "bits_up", "bits_down", "exchanges", "iterations", "sample_gradients"]]

@@ -28,7 +28,8 @@ with what the round cost. Save this as ``mine.py``:
 - ``Cohort`` holds the clients that take part in the round: ``cohort.problem`` has their gradients,
   ``cohort.mean`` is the mean over them. ``cohort.cost(K, None)`` books what the round cost: one model down
   and one up for each client, and K gradients of all its samples.
-- ``needs`` says what the problem must offer.
+- ``needs`` says what the problem must offer: here losses, and gradients of all clients, each at a model of
+  its own.
 
 Is it a sound method?
 ---------------------
@@ -70,6 +71,7 @@ methods = {
 compared = rf.compare(methods, problem, rounds=60)
 figure = compared.plot()
 figure.axes[0].set_title("FedExP is fast at first")
+figure
 
 # %%
 # The *gap* (upwards: F - F*) is how far the objective is above its minimum. FedExP needs a fraction of

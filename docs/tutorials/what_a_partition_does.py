@@ -34,6 +34,7 @@ label = y.astype(int)
 
 def deal(alpha):
     """Return the client of each sample, from 0; -1 for samples that nobody gets."""
+    # Ten clients of 200 samples, all of one size (spread 0).
     rule = {"clusters": "dirichlet", "alpha": alpha, "clients": 10, "samples": 200, "spread": 0}
     return split(label, rule, np.random.default_rng(1))
 
