@@ -60,7 +60,15 @@ class OwnData:
 
 
 def split(method: Any, problem: Any, streams: Streams) -> tuple[Facts, list[OwnData]]:
-    """Return what is public of a problem, with the method's first model, and each client's own data.
+    """Return what is public of a problem, with the method's first model, and each client's own data."""
+    own = [of_client(problem, i) for i in range(problem.n_clients)]
+    (mu,), (L,) = problem.common_mu_L()
+    x_0 = method.observe(method.init(problem, streams))["server"][0]
+    return Facts(x_0, problem.sizes[0], problem.weights[0].astype(float), float(mu), float(L)), own
+
+
+def of_client(problem: Any, i: int) -> OwnData:
+    """Return what client i of a problem has.
 
     Raises
     ------
@@ -71,14 +79,6 @@ def split(method: Any, problem: Any, streams: Streams) -> tuple[Facts, list[OwnD
         raise ReplifedError(
             f"{type(problem).__name__} on the wire: give a linear model on one dense data set"
         )
-    (mu,), (L,) = problem.common_mu_L()
-    own = [of_client(problem, i) for i in range(problem.n_clients)]
-    x_0 = method.observe(method.init(problem, streams))["server"][0]
-    return Facts(x_0, problem.sizes[0], problem.weights[0].astype(float), float(mu), float(L)), own
-
-
-def of_client(problem: Any, i: int) -> OwnData:
-    """Return what client i of a dense problem of one data set has."""
     n = problem.sizes[0, i]
     X, y, scale = problem.X[0, i, :n].astype(float), problem.y[0, i, :n], problem.batch_weights[0, i]
     constants = float(problem.strong_convexity()[0, i]), float(problem.smoothness()[0, i])
