@@ -51,6 +51,9 @@ COMMANDS = {
     "replifed claims --why": "replifed claims --reference --why fedplt.fig3.exact",
     "replifed compare": "replifed compare --help",
     "replifed new paper": "replifed new paper --help",
+    "replifed judge {}": "replifed judge --help",
+    "replifed new paper NAME --from-logs": "replifed new paper demo --from-logs runs",
+    "replifed new paper NAME --from-logs FOLDER": "replifed new paper demo --from-logs runs",
     "cli/arguments.py: {} --help": "replifed make --help",
     "snakemake TARGET --cores 2": f"snakemake report --cores 2{TINY}",
     "snakemake {} --cores 2{}": f"snakemake results/tiny/fedplt/claims.csv --cores 2{TINY}",
@@ -64,7 +67,7 @@ COMMANDS = {
     "store/hashes.py: {}": f"{ANEW[0]}{TINY}",
     "store/manifest.py: {}": f"{ANEW[2]}{TINY}",
     "store/npz.py: {}": "replifed data parse mnist",
-    "pip install 'replifed[video]'": "",
+    **dict.fromkeys((f"pip install 'replifed[{extra}]'" for extra in ("video", "tensorboard")), ""),
     **dict.fromkeys(("rm {}", "cp -a", "kill PROCESS", "cd {}"), ""),
     # No command is filled in here, but a file or a number.
     **dict.fromkeys((f"{name}: {{}}" for name in ("report/columns.py", "report/score.py")), ""),
@@ -128,9 +131,12 @@ def test_the_jobs_are_planned(call, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", ["artifact", "install", "trouble", "runs", "own-method", "own-data"])
+@pytest.mark.parametrize(
+    "page", ["artifact", "install", "trouble", "runs", "own-method", "own-data", "logs", "wire"]
+)
 def test_the_commands_of_a_page_are_taken(page):
     text = (ROOT / f"docs/{page}.md").read_text().replace("\\\n", " ")
+    text = re.sub(r"^```\w+\n.*?^```\n", "", text, flags=re.M | re.S)  # other languages
     blocks = "".join(re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
     inline = re.findall(
         r"`((?:replifed|snakemake) [^`]+)`", re.sub(r"^```\n.*?^```", "", text, flags=re.M | re.S)
@@ -147,7 +153,7 @@ def test_the_commands_of_a_page_are_taken(page):
 
 def test_the_extra_that_is_named_exists():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert "video" in extras
+    assert {"video", "tensorboard", "flower"} <= extras.keys()
 
 
 @pytest.mark.parametrize(
