@@ -246,6 +246,7 @@ def compare(loop: Loopback, method: str, folder: Path, rounds: int, exact: bool,
     messages, bits = len(sent), int(sent[:, 4].sum())
     heads = int(sent[:, 5].sum())
     carrying = sum(total.get(name, 0) for name in _CARRY)
+    carried = messages + 4 * len(loop.data)  # nodes meet in two exchanges before
     row = {
         "method": method_class(method).__name__,
         "messages": messages,
@@ -253,8 +254,8 @@ def compare(loop: Loopback, method: str, folder: Path, rounds: int, exact: bool,
         "ledger_bits": bits,
         "payload_bytes": lengths - heads,
         "head_bytes": heads / messages,
-        "flower_bytes": (carrying - lengths) / messages,
-        "polls_bytes": (sum(total.values()) - carrying) / messages,
+        "flower_bytes": (carrying - lengths) / carried,
+        "polls_bytes": (sum(total.values()) - carrying) / carried,
     }
     return Compared(flower, process, batched, row)
 
