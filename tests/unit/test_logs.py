@@ -1,5 +1,6 @@
 """Claims on logs of runs that were made elsewhere: what is read, refused and named, and the rules of logs."""
 
+import os
 import shutil
 import sys
 from functools import cache
@@ -20,7 +21,8 @@ from replifed.papers.fedac import published
 from replifed.testing import assert_claim
 
 ROOT = Path(__file__).parents[2]
-FEDDCD = Path("/work/shared/papers/published/feddcd")
+# The public logs of FedDCD, where they are at hand.
+FEDDCD = Path(os.environ.get("FEDDCD_LOGS", "feddcd"))
 BETTER = {"loss": "lower", "accuracy": "higher"}
 ROUNDS = 20
 
