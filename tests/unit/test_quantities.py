@@ -200,6 +200,7 @@ def test_statements_take_id_artefact_and_needs_from_what_they_are():
         difference.note("mean {0.mean:g}"),
         unit="ratio",
         options={"level": "own (1, 1)"},
+        fewest=2,
     )
     assert (claim.id, claim.artefact) == ("p.fig1.faster.own-1-1", "fig1")
     assert claim.needs == ("run:sim/a", "run:sim/b")

@@ -14,7 +14,7 @@ SETTINGS = """
 toy:
   seed: 1
   experiments:
-    bowl: {step: 0.1, local_steps: 3, rounds: 60, replicates: [1, 2, 3], methods: [fedavg]}
+    bowl: {step: 0.1, local_steps: 3, rounds: 60, replicates: [1, 2, 3, 4, 5], methods: [fedavg]}
   artefacts:
     fig1: {kind: figure, runs: {bowl: [fedavg]}}
 """
@@ -71,7 +71,7 @@ CLAIMS = [
 ]
 '''
 # The same paper with a pilot, whose claims say how many seeds are run.
-REPLICATES = "replicates: [1, 2, 3]"
+REPLICATES = "replicates: [1, 2, 3, 4, 5]"
 PILOT = f"replicates: {[*range(1, 41)]}, pilot: {[*range(101, 106)]}"
 CLAIMS = """
 from replifed.claims.curves import curves, first

@@ -103,7 +103,9 @@ class Claim:
     tolerance_reason: str = ""
     # Keys of the inputs: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD", "partition:EXPERIMENT".
     needs: tuple[str, ...] = ()
-    fewest: int = 1  # seeds without which an `order` is inconclusive; of runs in logs 5
+    # Seeds without which an `order` is inconclusive: a t-test on three or four says more of the luck with
+    # their spread.
+    fewest: int = 5
     unit: str = ""  # one of `UNITS`, for numbers alone
     # Maps the inputs to a `Measured` or a plain array of its values; None leaves the claim unchecked.
     measure: Callable[[Any], Measured | ArrayLike] | None = None

@@ -77,7 +77,8 @@ def needed(claim: Claim, measured: Measured, tests: int, seeds: int | None = Non
     if number is None:
         return None
     # Values may be several a seed, or exist on some seeds alone.
-    return math.ceil(number * (seeds or measured.seeds or n) / n)
+    asked = math.ceil(number * (seeds or measured.seeds or n) / n)
+    return max(asked, claim.fewest) if claim.kind == "order" else asked
 
 
 def families(claims: Sequence[Claim]) -> Counter[tuple[str, ...]]:

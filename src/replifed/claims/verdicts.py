@@ -13,8 +13,8 @@ why, is in the logs that a test guards (`tests/golden`). A claim holds, fails or
   to be exceeded (`multiplicity`: 5 % for the family of orders as a whole), so is the interval of their mean,
   and this is at least the least effect that was stated; it fails if they are as clearly on the other side,
   or if the interval says that both are equal but for that effect; repetitions that are copies of one run
-  (`copies`) count as one, which alone has neither p-value nor interval; it is inconclusive over fewer seeds
-  than the claim asks for, five of runs that were made elsewhere;
+  (`copies`) count as one, which alone has neither p-value nor interval; over fewer than five seeds an order
+  is inconclusive;
 * a `shape` holds if it does in the stated share of cases, all by default;
 * an `identity` holds if it does without exception;
 * where the paper may have meant several things, a verdict is that of all of them, or `inconclusive`;

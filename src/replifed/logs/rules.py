@@ -10,8 +10,6 @@ from replifed.claims.claim import Claim, NotMeasurableError
 from replifed.claims.quantities import Quantity
 from replifed.logs import runs
 
-# A t-test on three or four seeds says more of the luck with their spread than of an order.
-FEWEST = 5
 _NO_RUN = {
     "near": "its spread is not that of a run, and gives no interval; claim a shape or an identity",
     "value": "its spread is not that of a run, and gives no interval; claim a shape or an identity",
@@ -22,7 +20,7 @@ _NO_RUN = {
 def guarded(claims: Iterable[Claim], experiments: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
     """Claims with what logs add to them, by the settings of the experiments; others stay as they are.
 
-    An order needs five seeds. A value or an order on lines that are the best over something, such as a grid
+    A value or an order on lines that are the best over something, such as a grid
     of steps, cannot be measured, and says why. Whatever is the best over something is named so in a note.
     """
     return [
@@ -43,7 +41,7 @@ def _guarded(claim: Claim, experiments: Mapping[str, Mapping[str, Any]]) -> Clai
         notes.append(named)
     if any(part.function.__name__ == runs.best.__name__ for part in _parts(claim.expression)):
         notes.append("the best of the seeds, whose spread is not that of a run")
-    return replace(claim, fewest=FEWEST, note="; ".join(filter(None, notes)))
+    return replace(claim, note="; ".join(filter(None, notes)))
 
 
 def _refusing(why: str) -> Any:
