@@ -149,6 +149,10 @@ class Loopback:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+        for process in psutil.process_iter():  # apps that Flower has started in sessions of their own
+            with suppress(psutil.Error):
+                if process.environ().get("FLWR_HOME") == str(self.home):
+                    process.kill()
 
     def _start(self, name: str, *options: str) -> subprocess.Popen[bytes]:
         log = self._stack.enter_context((self.home / f"{name}-{len(self.nodes)}.log").open("wb"))
