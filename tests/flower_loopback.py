@@ -96,8 +96,9 @@ def proxy(target: int, traffic: Traffic) -> ThreadingHTTPServer:
             for key, value in heads:
                 self.send_header(key, value)
             self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            with suppress(ConnectionError):  # who asked has not waited
+                self.end_headers()
+                self.wfile.write(content)
             back = 17 + sum(len(key) + len(value) + 4 for key, value in answer.getheaders())
             traffic.note(self.path, (head, body), (back, content))
 
