@@ -197,6 +197,20 @@ FAULTY_FRAMES = {
         "'FedAvg' and 'fedavg' would both be called fedavg",
     ),
     "until": (lambda f: f.assign(round=f["round"] + 5), {"until": 3}, "until: no round up to 3 was recorded"),
+    "ends": (
+        lambda f: f[f["round"] <= f["seed"]],
+        {},
+        "at 5 the seed 5 and 1 more; state the last round that counts, until: 1",
+    ),
+    "columns": (lambda f: pd.concat([f, f[["loss"]] + 5], axis=1), {}, "two columns are called loss; rename"),
+    "no lines": (lambda f: f[:0], {}, "the logs have no line"),
+    "lists": (lambda f: f, {"where": {"seed": [1, 2]}}, "where: seed is to have one value, not [1, 2]"),
+    "kinds": (lambda f: f, {"where": {"seed": "1"}}, "where: no line has seed = '1'"),
+    "complex": (lambda f: f.assign(loss=f["loss"] + 1j), {}, "loss holds '(0.56+1j)', which is no number"),
+    "times": (lambda f: f.assign(loss=pd.Timedelta(1)), {}, "loss holds '0 days 00:00:00"),
+    "dates": (lambda f: f.assign(round=pd.Timestamp("2020")), {}, "round holds '2020-01-01 00:00:00'"),
+    "far": (lambda f: f.assign(round=f["round"] * 1e300), {}, "round counts rounds, so that it has to hold"),
+    "path": (lambda f: "runs.csv", {}, "runs are to be a data frame, not of str; pandas reads files"),
     "key": (lambda f: f, {"util": 3}, "util: unknown key with value 3; did you mean 'until'?"),
     "side": (lambda f: f, {"best_over": 3}, "best_over: 3 is not allowed; expected a text"),
 }
@@ -208,6 +222,28 @@ def test_a_frame_that_is_no_experiment_is_refused_in_one_line(name):
     with pytest.raises(ReplifedError) as refused:
         rf.judge(change(runs()), [], BETTER, **settings)
     assert text in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_claims_may_come_one_by_one_and_what_is_none_is_refused():
+    claims = [CLAIM.identity(name, "It is.", RUNS.survives("fedavg", "loss")) for name in ("one", "two")]
+    assert rf.judge(runs(), iter(claims), BETTER)["verdict"].tolist() == ["holds", "holds"]
+    with pytest.raises(ReplifedError, match="'loss < 1' is no claim"):
+        rf.judge(runs(), ["loss < 1"], BETTER)
+    with pytest.raises(ReplifedError, match="unknown verdict 'hold'; did you mean 'holds'"):
+        assert_claim(claims[0], runs(), BETTER, "hold")
+
+
+def test_methods_that_end_at_different_rounds_are_named():
+    frame = runs()
+    read = logged([frame[(frame["method"] != "FedAvg") | (frame["round"] < 5)]], settings_of(BETTER))
+    told = "methods end at different rounds (fedavg at 4, scaffold at 19); until: 4 compares them at one"
+    assert read.remarks == [told]
+
+
+def test_seeds_of_arrow_are_read():
+    pytest.importorskip("pyarrow")
+    read = logged([runs().convert_dtypes(dtype_backend="pyarrow")], settings_of(BETTER))
+    assert set(read.frame["replicate"]) == set(range(1, 7))
 
 
 def test_seeds_that_were_not_tuned_on_are_reported():
