@@ -268,6 +268,9 @@ FAULTY_FILES = {
         (CSV + b"1" * (1 << 21) + b"\n", "is no log: line 4 has 2,097,152 letters"),
         (b'{"round": 1, "loss": .}\n', "line 1: no JSON"),
         (b'{"round": 1, "loss": 1}\n[1]\n', "each line has to be an object of JSON"),
+        (b"\x1f\x8b\x08\xff", "; unpack it, or save it in UTF-8"),
+        (CSV.decode().encode("utf-16"), "; unpack it, or save it in UTF-8"),
+        (b"round,loss, loss\n0,1,2\n", "line 1 names the column loss twice; rename one"),
         (b"round,loss\n0,nan\n", "a.csv: loss holds no number"),
     ],
     "a.parquet": [(b"PAR1" + CSV, "is no whole parquet file"), (CSV, "is no whole parquet file")],
@@ -314,6 +317,8 @@ def test_a_log_that_changes_under_the_reader_is_refused(tmp_path, monkeypatch):
     ("pattern", "text"),
     [
         ("runz/*.csv", r"logs: runz/\*.csv matches no file in .*; did you mean 'runs/a.csv'"),
+        ("**x.csv", r"logs: '\*\*x.csv' is no pattern of files: Invalid pattern"),
+        (".", "logs: '.' is no pattern of files"),
         ("../*.csv", "leaves the folder of the paper"),
         ("/etc/*", "leaves the folder of the paper"),
         ("links/*.csv", "leaves the folder of the paper"),
@@ -340,6 +345,7 @@ def test_all_forms_hold_the_same_runs(tmp_path):
     wanted = logged([frame], settings).frame
     for name, text in {
         "a.csv": frame.to_csv(index=False),
+        "a.log": frame.to_csv(),  # with the index of its lines, whose column has no name
         "a.tsv": frame.to_csv(index=False, sep="\t"),
         "a.txt": "# Configuration:\nmodel, softmax\nstep, 0.1\nclients: 5\n# Results:\n\n"
         + frame.to_csv(index=False),
@@ -440,6 +446,33 @@ def test_a_new_paper_from_logs_is_judged_as_it_stands(tmp_path, monkeypatch, cap
     assert "replifed.papers.demo" not in sys.modules
 
 
+def test_a_paper_of_one_method_is_judged_as_it_stands(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    runs(FedAvg=0.9).to_csv("runs/a.csv", index=False)
+    assert main([*NEW, "--lower", "loss"]) == 0
+    assert main(["judge", "demo"]) == 0
+    assert "FedAvg often improves loss." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (runs().to_csv(index=False, sep=";", decimal=","), "loss is no metric: it holds '0,56', which is no "
+         "number; write a point for the comma"),
+        (runs().assign(loss="5 %").to_csv(index=False), "loss is no metric: it holds '5 %', which is no"),
+        (runs().assign(loss=np.nan).to_csv(index=False), "loss is no metric: it holds no number"),
+    ],
+)  # fmt: skip
+def test_a_metric_that_holds_no_numbers_says_what_it_holds(tmp_path, monkeypatch, capsys, content, text):
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    Path("runs/a.csv").write_text(content)
+    assert main([*NEW, "--lower", "loss"]) == 2
+    said = capsys.readouterr().err
+    assert text in said and said.count("\n") == 1 and not Path("demo").exists()
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "text"),
     [
@@ -481,6 +514,12 @@ def test_a_mistake_in_a_paper_is_one_line(paper, tmp_path, monkeypatch, capsys, 
         (["--from-logs", "rums", "--lower", "loss"], "rums is no folder of logs"),
         (["--from-logs", "empty", "--lower", "loss"], "empty holds no log"),
         (["--from-logs", "runs", "--files", "*.tsv", "--lower", "loss"], "*.tsv matches no file in runs"),
+        (["--from-logs", "runs", "--files", "../*", "--lower", "loss"], "../* leaves the folder"),
+        (["--from-logs", "runs", "--files", "/*.csv", "--lower", "loss"], "/*.csv leaves the folder"),
+        (
+            ["--from-logs", "runs", "--files", "{me}.csv", "--lower", "loss"],
+            "{me} in {me}.csv is not allowed",
+        ),
         (["--lower", "loss"], "which folder are your papers in? give --to FOLDER"),
         (["--to", ".", "--lower", "loss"], "--files, --lower and --higher are about logs; give --from-logs"),
     ],
