@@ -90,9 +90,8 @@ def logged(frames: Sequence[pd.DataFrame], settings: Experiment) -> Logged:
         # Final values of two digits may be equal by chance: such runs are not told to be copies.
         frame["line"] = np.arange(len(frame))
     remarks += _about_copies(frame)
-    return Logged(
-        frame, {name: label for name, label in labels.items() if name in set(frame["method"])}, remarks, []
-    )
+    there = set(frame["method"].unique())
+    return Logged(frame, {name: label for name, label in labels.items() if name in there}, remarks, [])
 
 
 def _mapped(frame: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
@@ -198,12 +197,13 @@ def method_name(label: str) -> str:
 def _chosen(whole: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
     """Lines of the methods and seeds that are reported."""
     methods = getattr(settings, "methods", None)  # a job of one method is not given them
+    known = set(whole["method"].unique())
     for name in methods or ():
-        if name not in set(whole["method"]):
-            raise DataError(f"methods: {unknown_name('method of the logs', name, set(whole['method']))}")
+        if name not in known:
+            raise DataError(f"methods: {unknown_name('method of the logs', name, known)}")
     if methods:
         whole = whole[whole["method"].isin(methods)]
-    there = set(whole["replicate"])
+    there = {int(seed) for seed in whole["replicate"].unique()}
     reported = there if settings.replicates is None else set(settings.replicates)
     if missing := sorted(reported - there):
         raise DataError(f"replicates: no log is of the {_seeds(missing)}")
