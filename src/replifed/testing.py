@@ -9,7 +9,10 @@ import pandas as pd
 
 from replifed.claims.claim import Claim
 from replifed.claims.files import number_text
+from replifed.errors import ConfigError, unknown_name
 from replifed.logs.frames import judge
+
+_VERDICTS = "holds", "fails", "inconclusive", "unchecked"
 
 
 def assert_claim(
@@ -34,10 +37,14 @@ def assert_claim(
 
     Raises
     ------
+    ConfigError
+        There is no such verdict, or what `judge` refuses.
     AssertionError
         It has another verdict; the message has the numbers and the reason.
     """
     __tracebackhide__ = True
+    if verdict not in _VERDICTS:
+        raise ConfigError(unknown_name("verdict", verdict, _VERDICTS))
     judged = judge(frame, [claim, *(one for one in among if one.id != claim.id)], better, **settings)
     row = judged.iloc[0]
     if row["verdict"] != verdict:

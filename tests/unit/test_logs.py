@@ -197,6 +197,20 @@ FAULTY_FRAMES = {
         "'FedAvg' and 'fedavg' would both be called fedavg",
     ),
     "until": (lambda f: f.assign(round=f["round"] + 5), {"until": 3}, "until: no round up to 3 was recorded"),
+    "ends": (
+        lambda f: f[f["round"] <= f["seed"]],
+        {},
+        "at 5 the seed 5 and 1 more; state the last round that counts, until: 1",
+    ),
+    "columns": (lambda f: pd.concat([f, f[["loss"]] + 5], axis=1), {}, "two columns are called loss; rename"),
+    "no lines": (lambda f: f[:0], {}, "the logs have no line"),
+    "lists": (lambda f: f, {"where": {"seed": [1, 2]}}, "where: seed is to have one value, not [1, 2]"),
+    "kinds": (lambda f: f, {"where": {"seed": "1"}}, "where: no line has seed = '1'"),
+    "complex": (lambda f: f.assign(loss=f["loss"] + 1j), {}, "loss holds '(0.56+1j)', which is no number"),
+    "times": (lambda f: f.assign(loss=pd.Timedelta(1)), {}, "loss holds '0 days 00:00:00"),
+    "dates": (lambda f: f.assign(round=pd.Timestamp("2020")), {}, "round holds '2020-01-01 00:00:00'"),
+    "far": (lambda f: f.assign(round=f["round"] * 1e300), {}, "round counts rounds, so that it has to hold"),
+    "path": (lambda f: "runs.csv", {}, "runs are to be a data frame, not of str; pandas reads files"),
     "key": (lambda f: f, {"util": 3}, "util: unknown key with value 3; did you mean 'until'?"),
     "side": (lambda f: f, {"best_over": 3}, "best_over: 3 is not allowed; expected a text"),
 }
@@ -208,6 +222,28 @@ def test_a_frame_that_is_no_experiment_is_refused_in_one_line(name):
     with pytest.raises(ReplifedError) as refused:
         rf.judge(change(runs()), [], BETTER, **settings)
     assert text in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_claims_may_come_one_by_one_and_what_is_none_is_refused():
+    claims = [CLAIM.identity(name, "It is.", RUNS.survives("fedavg", "loss")) for name in ("one", "two")]
+    assert rf.judge(runs(), iter(claims), BETTER)["verdict"].tolist() == ["holds", "holds"]
+    with pytest.raises(ReplifedError, match="'loss < 1' is no claim"):
+        rf.judge(runs(), ["loss < 1"], BETTER)
+    with pytest.raises(ReplifedError, match="unknown verdict 'hold'; did you mean 'holds'"):
+        assert_claim(claims[0], runs(), BETTER, "hold")
+
+
+def test_methods_that_end_at_different_rounds_are_named():
+    frame = runs()
+    read = logged([frame[(frame["method"] != "FedAvg") | (frame["round"] < 5)]], settings_of(BETTER))
+    told = "methods end at different rounds (fedavg at 4, scaffold at 19); until: 4 compares them at one"
+    assert read.remarks == [told]
+
+
+def test_seeds_of_arrow_are_read():
+    pytest.importorskip("pyarrow")
+    read = logged([runs().convert_dtypes(dtype_backend="pyarrow")], settings_of(BETTER))
+    assert set(read.frame["replicate"]) == set(range(1, 7))
 
 
 def test_seeds_that_were_not_tuned_on_are_reported():
@@ -232,6 +268,9 @@ FAULTY_FILES = {
         (CSV + b"1" * (1 << 21) + b"\n", "is no log: line 4 has 2,097,152 letters"),
         (b'{"round": 1, "loss": .}\n', "line 1: no JSON"),
         (b'{"round": 1, "loss": 1}\n[1]\n', "each line has to be an object of JSON"),
+        (b"\x1f\x8b\x08\xff", "; unpack it, or save it in UTF-8"),
+        (CSV.decode().encode("utf-16"), "; unpack it, or save it in UTF-8"),
+        (b"round,loss, loss\n0,1,2\n", "line 1 names the column loss twice; rename one"),
         (b"round,loss\n0,nan\n", "a.csv: loss holds no number"),
     ],
     "a.parquet": [(b"PAR1" + CSV, "is no whole parquet file"), (CSV, "is no whole parquet file")],
@@ -278,6 +317,8 @@ def test_a_log_that_changes_under_the_reader_is_refused(tmp_path, monkeypatch):
     ("pattern", "text"),
     [
         ("runz/*.csv", r"logs: runz/\*.csv matches no file in .*; did you mean 'runs/a.csv'"),
+        ("**x.csv", r"logs: '\*\*x.csv' is no pattern of files: Invalid pattern"),
+        (".", "logs: '.' is no pattern of files"),
         ("../*.csv", "leaves the folder of the paper"),
         ("/etc/*", "leaves the folder of the paper"),
         ("links/*.csv", "leaves the folder of the paper"),
@@ -304,6 +345,7 @@ def test_all_forms_hold_the_same_runs(tmp_path):
     wanted = logged([frame], settings).frame
     for name, text in {
         "a.csv": frame.to_csv(index=False),
+        "a.log": frame.to_csv(),  # with the index of its lines, whose column has no name
         "a.tsv": frame.to_csv(index=False, sep="\t"),
         "a.txt": "# Configuration:\nmodel, softmax\nstep, 0.1\nclients: 5\n# Results:\n\n"
         + frame.to_csv(index=False),
@@ -404,6 +446,33 @@ def test_a_new_paper_from_logs_is_judged_as_it_stands(tmp_path, monkeypatch, cap
     assert "replifed.papers.demo" not in sys.modules
 
 
+def test_a_paper_of_one_method_is_judged_as_it_stands(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    runs(FedAvg=0.9).to_csv("runs/a.csv", index=False)
+    assert main([*NEW, "--lower", "loss"]) == 0
+    assert main(["judge", "demo"]) == 0
+    assert "FedAvg often improves loss." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (runs().to_csv(index=False, sep=";", decimal=","), "loss is no metric: it holds '0,56', which is no "
+         "number; write a point for the comma"),
+        (runs().assign(loss="5 %").to_csv(index=False), "loss is no metric: it holds '5 %', which is no"),
+        (runs().assign(loss=np.nan).to_csv(index=False), "loss is no metric: it holds no number"),
+    ],
+)  # fmt: skip
+def test_a_metric_that_holds_no_numbers_says_what_it_holds(tmp_path, monkeypatch, capsys, content, text):
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    Path("runs/a.csv").write_text(content)
+    assert main([*NEW, "--lower", "loss"]) == 2
+    said = capsys.readouterr().err
+    assert text in said and said.count("\n") == 1 and not Path("demo").exists()
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "text"),
     [
@@ -445,6 +514,12 @@ def test_a_mistake_in_a_paper_is_one_line(paper, tmp_path, monkeypatch, capsys, 
         (["--from-logs", "rums", "--lower", "loss"], "rums is no folder of logs"),
         (["--from-logs", "empty", "--lower", "loss"], "empty holds no log"),
         (["--from-logs", "runs", "--files", "*.tsv", "--lower", "loss"], "*.tsv matches no file in runs"),
+        (["--from-logs", "runs", "--files", "../*", "--lower", "loss"], "../* leaves the folder"),
+        (["--from-logs", "runs", "--files", "/*.csv", "--lower", "loss"], "/*.csv leaves the folder"),
+        (
+            ["--from-logs", "runs", "--files", "{me}.csv", "--lower", "loss"],
+            "{me} in {me}.csv is not allowed",
+        ),
         (["--lower", "loss"], "which folder are your papers in? give --to FOLDER"),
         (["--to", ".", "--lower", "loss"], "--files, --lower and --higher are about logs; give --from-logs"),
     ],

@@ -36,12 +36,15 @@ def find(folder: Path, patterns: Iterable[str]) -> list[Log]:
     Raises
     ------
     DataError
-        A pattern names no file, or one outside the folder.
+        A pattern is none, or names no file, or one outside the folder.
     """
     found: dict[Path, Log] = {}
     for pattern in patterns:
-        compiled = re.compile("".join(expression(pattern)))
-        paths = sorted(path for path in folder.glob(re.sub(r"\{.*?\}", "*", pattern)) if path.is_file())
+        try:
+            compiled = re.compile("".join(expression(pattern)))
+            paths = sorted(path for path in folder.glob(re.sub(r"\{.*?\}", "*", pattern)) if path.is_file())
+        except (ValueError, NotImplementedError, IndexError, re.error) as error:
+            raise DataError(f"logs: {pattern!r} is no pattern of files: {one_line(error)}") from error
         matches = ((path, compiled.fullmatch(_name(path, folder))) for path in paths)
         logs = [Log(path, match.groupdict()) for path, match in matches if match]
         if not logs:
@@ -102,7 +105,10 @@ def _text(path: Path, content: bytes) -> pd.DataFrame:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise DataError(f"{path} is no log: neither text in UTF-8, nor named .parquet or *{_EVENTS}*")
+        raise DataError(
+            f"{path} is no log: neither text in UTF-8, nor named .parquet or *{_EVENTS}*; "
+            "unpack it, or save it in UTF-8"
+        )
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if len(line) > _LONGEST:
@@ -138,7 +144,10 @@ def _csv(path: Path, lines: list[str]) -> pd.DataFrame:
             f"{path} is no log: no line is a header, with two names or more and numbers below them"
         )
     text = "\n".join([lines[start].lstrip("# "), *lines[start + 1 :]])
-    count = len(_fields(lines[start], separator))
+    names = [name.strip() for name in _fields(lines[start].lstrip("# "), separator)]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(f"{path}, line {start + 1} names the column {twice[0]} twice; rename one")
+    count = len(names)
     for number, line in enumerate(lines[start + 1 :], start + 2):
         if line.strip() and len(_fields(line, separator)) != count:
             raise DataError(f"{path}, line {number} has not {count} fields as its header; was it cut off?")
@@ -154,6 +163,8 @@ def _headers(lines: list[str]) -> Iterator[tuple[int, str]]:
     for number, below in pairwise(filled):
         separator = max(_SEPARATORS, key=lines[number].count)
         names, values = (_fields(lines[one], separator) for one in (number, below))
+        if len(names) > 2 and not names[0].strip():
+            names[0] = "index"  # as pandas writes it, without a name
         texts = len(names) > 1 and all(name.strip() and not _is_number(name) for name in names)
         if texts and len(names) == len(values) and any(map(_is_number, values)):
             yield number, separator

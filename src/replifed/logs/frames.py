@@ -56,8 +56,14 @@ def judge(
     DataError
         The runs are no experiment (`logs.histories.logged`).
     ConfigError
-        A setting is wrong, or the claims are on several experiments.
+        A setting is wrong, or the claims are on several experiments; or this is no data frame, or no claim.
     """
+    if not isinstance(frame, pd.DataFrame):
+        raise ConfigError(f"runs are to be a data frame, not of {type(frame).__name__}; pandas reads files")
+    claims = [claims] if isinstance(claims, Claim) else list(claims)
+    for claim in claims:
+        if not isinstance(claim, Claim):
+            raise ConfigError(f"{str(claim)[:40]!r} is no claim; make it with `Statements`")
     names = dict.fromkeys(name for claim in claims for name in claim.experiments)
     if len(names) > 1:
         raise ConfigError(f"claims on several experiments ({', '.join(names)}): judge each on its own frame")

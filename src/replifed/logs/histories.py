@@ -68,9 +68,8 @@ def logged(frames: Sequence[pd.DataFrame], settings: Experiment) -> Logged:
     """
     whole = pd.concat([_mapped(frame, settings) for frame in frames], ignore_index=True)
     if whole.empty:
-        raise DataError(
-            f"where: no line has {', '.join(f'{key} = {one}' for key, one in settings.where.items())}"
-        )
+        chosen = ", ".join(f"{key} = {one!r}" for key, one in settings.where.items())
+        raise DataError(f"where: no line has {chosen}" if chosen else "the logs have no line")
     remarks: list[str] = []
     whole["replicate"] = _numbered(whole["replicate"], remarks)
     labels = _labels(whole["method"])
@@ -83,19 +82,24 @@ def logged(frames: Sequence[pd.DataFrame], settings: Experiment) -> Logged:
     whole = _one_line_a_round(whole, [*settings.metrics, *(["bits"] if "bits" in whole else [])])
     parts = [_whole(method, own, settings, remarks) for method, own in whole.groupby("method", sort=False)]
     frame = pd.concat(parts, ignore_index=True).drop(columns=_FILE)
+    ends = frame.groupby("method", sort=False)["round"].max()
+    if len(set(ends)) > 1:
+        told = _listed(f"{method} at {end}" for method, end in ends.items())
+        remarks.append(f"methods end at different rounds ({told}); until: {ends.min()} compares them at one")
     if not frame.duplicated(["method", "replicate"]).any():
         # Final values of two digits may be equal by chance: such runs are not told to be copies.
         frame["line"] = np.arange(len(frame))
     remarks += _about_copies(frame)
-    return Logged(
-        frame, {name: label for name, label in labels.items() if name in set(frame["method"])}, remarks, []
-    )
+    there = set(frame["method"].unique())
+    return Logged(frame, {name: label for name, label in labels.items() if name in there}, remarks, [])
 
 
 def _mapped(frame: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
     """Columns of a log by what they mean, of the lines that count."""
     named = str(frame[_FILE].iloc[0]) if _FILE in frame else "the table"
     for column, value in settings.where.items():
+        if isinstance(value, (list, tuple, dict, set)):
+            raise DataError(f"where: {column} is to have one value, not {value}")
         frame = frame[frame[_known(frame, column, named)] == value]
     columns = {"file": frame[_FILE] if _FILE in frame else pd.Series(named, frame.index)}
     wanted = dict(settings.columns)
@@ -126,17 +130,23 @@ def _known(frame: pd.DataFrame, column: str, named: str) -> str:
     if column not in frame:
         known = [str(name) for name in frame if name != _FILE]
         raise DataError(f"{named}: {unknown_name('column', column, known)}")
+    if list(frame.columns).count(column) > 1:
+        raise DataError(f"{named}: two columns are called {column}; rename one")
     return column
 
 
 def _numbers(values: pd.Series, column: str, named: str) -> pd.Series:
-    numbers = pd.to_numeric(values, errors="coerce").astype(float)
-    spoilt = values[
-        numbers.isna() & values.notna() & ~values.astype(str).str.strip().str.lower().isin(_NOT_A_NUMBER)
-    ]
-    if len(spoilt):
-        raise DataError(f"{named}: {column} holds {str(spoilt.iloc[0])[:40]!r}, which is no number")
-    return numbers
+    if len(found := spoilt(values)):
+        raise DataError(f"{named}: {column} holds {str(found.iloc[0])[:40]!r}, which is no number")
+    return pd.to_numeric(values, errors="coerce").astype(float)
+
+
+def spoilt(values: pd.Series) -> pd.Series:
+    """Values that are neither numbers nor words for none: texts, and complex numbers, times and dates."""
+    if values.dtype.kind in "cmM":
+        return values.dropna()
+    lost = values[pd.to_numeric(values, errors="coerce").isna() & values.notna()]
+    return lost[~lost.astype(str).str.strip().str.lower().isin(_NOT_A_NUMBER)]
 
 
 _NOT_A_NUMBER = {"nan", "none", "null", "na", "n/a", ""}
@@ -144,7 +154,7 @@ _NOT_A_NUMBER = {"nan", "none", "null", "na", "n/a", ""}
 
 def _whole_numbers(values: pd.Series, column: str, named: str) -> pd.Series:
     numbers = _numbers(values, column, named)
-    if numbers.isna().any() or (numbers % 1 != 0).any() or (numbers < 0).any():
+    if not (numbers.between(0, 2**53) & (numbers % 1 == 0)).all():
         raise DataError(
             f"{named}: {column} counts rounds, so that it has to hold whole numbers of at least 0"
         )
@@ -153,7 +163,7 @@ def _whole_numbers(values: pd.Series, column: str, named: str) -> pd.Series:
 
 def _numbered(seeds: pd.Series, remarks: list[str]) -> pd.Series:
     """Seeds as whole numbers: as they are, or numbered in their order."""
-    numbers = pd.to_numeric(seeds, errors="coerce")
+    numbers = pd.to_numeric(seeds, errors="coerce").astype(float)
     if numbers.notna().all() and (numbers % 1 == 0).all() and (numbers.abs() < 2**53).all():
         return numbers.astype("int64")
     names = {name: number for number, name in enumerate(sorted(seeds.astype(str).unique()), 1)}
@@ -187,12 +197,13 @@ def method_name(label: str) -> str:
 def _chosen(whole: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
     """Lines of the methods and seeds that are reported."""
     methods = getattr(settings, "methods", None)  # a job of one method is not given them
+    known = set(whole["method"].unique())
     for name in methods or ():
-        if name not in set(whole["method"]):
-            raise DataError(f"methods: {unknown_name('method of the logs', name, set(whole['method']))}")
+        if name not in known:
+            raise DataError(f"methods: {unknown_name('method of the logs', name, known)}")
     if methods:
         whole = whole[whole["method"].isin(methods)]
-    there = set(whole["replicate"])
+    there = {int(seed) for seed in whole["replicate"].unique()}
     reported = there if settings.replicates is None else set(settings.replicates)
     if missing := sorted(reported - there):
         raise DataError(f"replicates: no log is of the {_seeds(missing)}")
@@ -226,7 +237,7 @@ def _whole(method: str, own: pd.DataFrame, settings: Experiment, remarks: list[s
     """Runs of a method in the same rounds; remarks name what was left out, and what is no number."""
     last = own.groupby("replicate")["round"].max()
     if len(set(last)) > 1:
-        ends = "; ".join(f"at {end} the {_seeds(part.index)}" for end, part in last.groupby(last))
+        ends = _listed((f"at {end} the {_seeds(part.index)}" for end, part in last.groupby(last)), "; ")
         cure = f"state the last round that counts, until: {last.min()}"
         raise DataError(f"runs of {method} end at different rounds: {ends}; {cure}")
     recorded = own.groupby("round")["replicate"].nunique()
@@ -301,10 +312,10 @@ def _seeds(seeds: Iterable[Any]) -> str:
     return f"seed{'s' * (len(seeds) > 1)} {_listed(seeds)}"
 
 
-def _listed(names: Iterable[Any]) -> str:
+def _listed(names: Iterable[Any], between: str = ", ") -> str:
     names = [str(name) for name in names]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    return between.join(names[:_SHOWN]) + more
 
 
 def settings_of(metrics: Mapping[str, str], **more: Any) -> Experiment:

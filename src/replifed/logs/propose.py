@@ -12,7 +12,7 @@ import pandas as pd
 
 from replifed.errors import ConfigError, DataError, counted, unknown_name
 from replifed.logs import files
-from replifed.logs.histories import Logged, logged
+from replifed.logs.histories import Logged, logged, settings_of, spoilt
 from replifed.logs.settings import Experiment
 
 # Usual names of columns, the first ones first.
@@ -32,6 +32,7 @@ _NAMES = (
     *("seed{seed}/{method}", "seed_{seed}/{method}", "{seed}/{method}"),
 )
 _SUFFIXES = (".csv", ".tsv", ".txt", ".log", ".json", ".jsonl", ".ndjson", ".parquet")
+_INDEX = "Unnamed: 0"  # of lines, without a name
 FOLDER = "logs"  # of the copies in the paper's folder
 
 
@@ -54,6 +55,8 @@ class Proposal(NamedTuple):
             )
         for name in better:
             if name not in self.metrics:
+                if any(name in frame for frame in self.frames):
+                    raise DataError(_no_metric(name, self.frames))
                 raise ConfigError(unknown_name("metric", name, self.metrics))
         if len({metric_name(name) for name in better}) < len(better):
             raise ConfigError(f"two of the metrics {', '.join(better)} would have one name; rename a column")
@@ -92,6 +95,7 @@ def propose(folder: Path, pattern: str | None = None) -> Proposal:
     remarks: list[str] = []
     read: dict[Path, pd.DataFrame] = {}
     if pattern is not None:
+        settings_of({"any": "lower"}, logs=pattern)  # the rules of patterns
         read = {log.path: files.read(log.path) for log in files.find(folder, [pattern])}
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and pattern is None):
         if path.suffix in _SUFFIXES or "tfevents" in path.name:
@@ -116,11 +120,24 @@ def propose(folder: Path, pattern: str | None = None) -> Proposal:
     ]
     metrics = [str(name) for name in frame if name not in columns.values() and _is_metric(frame[name])]
     if not metrics:
-        raise DataError(f"{folder} holds no metric: its columns are {', '.join(map(str, usual))}")
+        others = [str(name) for name in frame if name not in columns.values() and name != _INDEX]
+        why = f"; {_no_metric(others[0], frames)}" if others else ""
+        raise DataError(f"{folder} holds no metric: its columns are {', '.join(map(str, usual))}{why}")
     copies = {f"{FOLDER}/{name}": path for path, name in names.items()}
     return Proposal(
         copies, [f"{FOLDER}/{pattern}" for pattern in patterns], columns, metrics, frames, remarks
     )
+
+
+def _no_metric(column: str, frames: Sequence[pd.DataFrame]) -> str:
+    """Say what a column holds that is no number."""
+    values = pd.concat([frame[column] for frame in frames if column in frame], ignore_index=True)
+    found = spoilt(values)
+    if not len(found):
+        return f"{column} is no metric: it holds no number, or says something else"
+    text = str(found.iloc[0])[:40]
+    cure = "; write a point for the comma" if re.fullmatch(r"-?[\d.]+,[\d,]+(e-?\d+)?", text) else ""
+    return f"{column} is no metric: it holds {text!r}, which is no number{cure}"
 
 
 def _columns(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:

@@ -73,7 +73,7 @@ def _words(name: str, settings: Mapping[str, Any], runs: Logged) -> dict[str, st
         shape = f'{end} {sign} RUNS.last("{other}", "{metric}")'
     else:
         start = f'RUNS.first("{one}", "{metric}")'
-        ahead = often = f"{best} improves {metric}."
+        ahead, often = f"{best} improves {metric}.", f"{best} often improves {metric}."
         order, shape = f"{start} - {end}" if lower else f"{end} - {start}", f"{end} {sign} {start}"
     width = abs(float(value)) / 10 or 0.1
     met = f"rival={rival}" if rival not in (None, value) else f'within={width:.3g}, because="a tenth of it"'
