@@ -110,7 +110,7 @@ def test_an_order_in_one_of_many_readings_is_corrected_for_their_number():
 
     def order(reading, values):
         options = dict(zip(("loss", "step"), reading.split(), strict=True))
-        return claim("faster", unit="rounds", options=options).order(
+        return claim("faster", unit="rounds", options=options, fewest=1).order(
             "It holds.", formula(lambda: np.array(values))
         )
 

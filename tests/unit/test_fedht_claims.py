@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -206,9 +207,8 @@ class KnownRuns(Inputs):
 
 def verdicts_of(inputs, part):
     chosen = [one for one in CLAIMS if part in one.id and "rates." not in one.id and "tuning" not in one.id]
-    return measure(
-        [one for one in chosen if not one.needs[0].startswith("partition")], inputs, "paper"
-    ).set_index("id")
+    told = [replace(one, fewest=1) for one in chosen if not one.needs[0].startswith("partition")]
+    return measure(told, inputs, "paper").set_index("id")
 
 
 def test_speedup_of_known_curves():

@@ -100,7 +100,7 @@ def test_check_prints_what_is_kept_and_what_is_not(tmp_path, capsys, cost, statu
 
 def test_check_knows_the_methods_of_the_package(capsys):
     assert cli.main(["check", "fedavg"]) == 0
-    assert "FedAvg: 16 of 16 parts of the contract are kept" in capsys.readouterr().out
+    assert "FedAvg: 17 of 17 parts of the contract are kept" in capsys.readouterr().out
     assert cli.main(["check", "fedavgg"]) == 2
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -267,7 +268,7 @@ def saved_apart():
 
 def verdict_of(name, made):
     (claim,) = (one for one in claims.CLAIMS if one.id == f"qshed.{name}")
-    return judge(claim, claim.measure(made))
+    return judge(replace(claim, fewest=1), claim.measure(made))
 
 
 def test_runs_of_a_reading_are_those_of_its_options():

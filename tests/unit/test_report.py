@@ -86,7 +86,7 @@ class Inputs:
 
 def claim(name, kind, values, **more):
     more = {"paper": "fedht", "artefact": "fig1", "statement": f'Claim {name} <holds> & "so"', **more}
-    more = {"tolerance": 0.1, **more} if kind == "order" else more
+    more = {"tolerance": 0.1, "fewest": 1, **more} if kind == "order" else more
     more = {"axes": AXES, **more}
     return Claim(id=name, kind=kind, measure=lambda inputs: np.array(values), **more)
 
