@@ -109,7 +109,8 @@ def report(tmp_path_factory):
         claim("alpha", [0.9, 0.92, 0.91], published=0.1, note="a scale is not stated; seeds agree"),
         claim("gamma", [10.0, 10.02, 9.99], published=10.0),
     ]
-    measure(found, Inputs(), "paper").to_csv(folder / "claims.csv", index=False)
+    commands = {"command": lambda one: f"replifed make {one.id} --cores 2"}
+    measure(found, Inputs(), "paper", **commands).to_csv(folder / "claims.csv", index=False)
     write_not_claimed(folder / "not_claimed.csv", [])
     build(
         folder / "figures",
@@ -262,6 +263,7 @@ def test_claims_are_filtered_searched_and_sorted(report):
         choose(verdict, "", "change");
         choose(input, "gamma says", "input");
         found.searched = ids();
+        found.command = byId("fedht.gamma").querySelector("code").textContent;
         location.hash = "#fedht.alpha";
         await wait(100);
         found.linked = [ids().length, Math.round(byId("fedht.alpha").getBoundingClientRect().top) >= 30];
@@ -279,6 +281,7 @@ def test_claims_are_filtered_searched_and_sorted(report):
     ]
     assert found["headings"] == 2
     assert found["searched"] == ["fedht.gamma"]
+    assert found["command"] == "replifed make fedht.gamma --cores 2"
     assert found["linked"] == [6, True]
     assert found["rising"] == [["fedht.alpha", "fedht.beta", "fedht.gamma"], "ascending"]
     assert found["falling"] == [["fedht.gamma", "fedht.beta", "fedht.alpha"], "descending"]

@@ -8,7 +8,10 @@ if (table) {
   // A group of claims on one quantity: its heading, then a row a reading.
   const groups = [...table.tBodies], rows = [...table.querySelectorAll("tbody tr[id]")];
   const filters = [...document.querySelectorAll(".filters select")], words = document.querySelector(".filters input");
-  // A cell's own text, without notes and ids.
+  // Beside each claim the command that measures it again: written here, since a page would be long with all of them.
+  const command = table.dataset.command ?? "";
+  for (const row of command.includes("{}") ? rows : []) row.cells[1].querySelector(":scope > code").textContent = command.replace("{}", row.id);
+  // A cell's own text, without notes and commands.
   const text = (row, column) => row.cells[column].firstChild?.textContent.trim() ?? "";
   const fits = (row, { value, dataset }) => {
     const found = dataset.of ? row.parentElement.dataset[dataset.of] : text(row, dataset.column).replace(/^[✓≈✗?–] /, "");
