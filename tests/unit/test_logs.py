@@ -1,6 +1,7 @@
 """Claims on logs of runs that were made elsewhere: what is read, refused and named, and the rules of logs."""
 
 import os
+import runpy
 import shutil
 import sys
 from functools import cache
@@ -444,6 +445,9 @@ def test_a_new_paper_from_logs_is_judged_as_it_stands(tmp_path, monkeypatch, cap
     page = Path("demo/results/report.html").read_text()
     assert "SCAFFOLD ends with better loss than FedAvg." in page and "<svg" in page
     assert "replifed.papers.demo" not in sys.modules
+    lines = runpy.run_path("demo/figures.py")["FIGURES"]["fig1"].lines.values()
+    assert {line.label for line in lines} == {"FedAvg", "SCAFFOLD"}
+    assert len({line.color for line in lines}) == 2
 
 
 def test_a_paper_of_one_method_is_judged_as_it_stands(tmp_path, monkeypatch, capsys):

@@ -81,6 +81,7 @@ def _words(name: str, settings: Mapping[str, Any], runs: Logged) -> dict[str, st
     words |= {"ORDER": order, "LEAST": f"{width / 10:.3g}", "OFTEN": often, "SHAPE": shape, "NAME": name}
     metrics = (f"        {key}: {_flow(given)}" for key, given in settings["metrics"].items())
     words |= {"METRICS": "\n".join(metrics), "METHODS": _flow(list(runs.labels))}
+    words |= {"LABELS": _flow({key: str(label) for key, label in runs.labels.items()})}
     words |= {"LOGS": _flow(settings["logs"]), "COLUMNS": _flow(settings["columns"])}
     return words
 
