@@ -48,7 +48,7 @@ def test_all_that_a_readers_file_imports_is_in_the_api():
         for text in re.findall(r"^```python[^\n]*\n(.*?)^```", page.read_text(), re.M | re.S)
     ]
     blocks += [file.read_text() for file in ROOT.glob("docs/tutorials/*.py")]
-    blocks += [file.read_text() for file in ROOT.glob("src/replifed/templates/paper/*.py.txt")]
+    blocks += [file.read_text() for file in ROOT.glob("src/replifed/templates/*paper/*.py.txt")]
     used = {name for text in blocks for name in _imported(text)} | {
         f"replifed.{name}" for name in replifed._LIBRARY
     }

@@ -13,6 +13,7 @@ from replifed.cli.arguments import add_command
 from replifed.errors import ConfigError
 from replifed.parts import name_fault
 from replifed.store.atomic import make_folder
+from replifed.store.folders import fill, new_folder
 
 # A checkout, or the folders in which an installation keeps the workflow.
 _WORKFLOWS = (
@@ -20,7 +21,6 @@ _WORKFLOWS = (
     *(Path(place, "share/replifed") for place in (Path(__file__).parents[2], sys.prefix)),
 )
 _COPIED = "Snakefile", "environment.yml", "workflow", "config", "profiles"
-_TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
 def add(commands: Any) -> None:
@@ -66,21 +66,22 @@ def _paper(arguments: argparse.Namespace) -> None:
     name, folder = arguments.name, (arguments.to or Path()) / arguments.name
     if fault := name_fault(name):
         raise ConfigError(f"{fault}; give yours another name")
-    if folder.exists():
-        raise ConfigError(f"{folder} exists already; remove it, or choose another name")
     if arguments.from_logs is not None:
         from replifed.logs.template import write
 
         if both := sorted(set(arguments.lower) & set(arguments.higher)):
             raise ConfigError(f"{both[0]} cannot be better when lower and when higher; give one side")
         better = dict.fromkeys(arguments.lower, "lower") | dict.fromkeys(arguments.higher, "higher")
-        write(name, folder, arguments.from_logs, arguments.files, better, _TEMPLATES / "logs")
+        with new_folder(folder):
+            write(name, folder, arguments.from_logs, arguments.files, better)
         print(f"judge it: replifed judge {folder}")
         return
-    make_folder(folder)
-    for template in sorted((_TEMPLATES / "paper").iterdir()):
-        text = template.read_text(encoding="utf-8").replace("NAME", name)
-        folder.joinpath(template.name.removesuffix(".txt")).write_text(text, encoding="utf-8")
-        print(folder / template.name.removesuffix(".txt"))
+    with new_folder(folder):
+        files = [
+            file
+            for kind in ("any_paper", "paper")
+            for file in fill(folder, kind, lambda text: text.replace("NAME", name))
+        ]
+    print(*sorted(files), sep="\n")
     setting = shlex.quote(f"paper_folders=[{arguments.to}]")
     print(f"run it: `snakemake --cores 2 {name} --config {setting}`")

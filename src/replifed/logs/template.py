@@ -16,12 +16,13 @@ from replifed.logs.histories import Logged
 from replifed.logs.propose import described, propose
 from replifed.store import limits
 from replifed.store.atomic import make_folder
+from replifed.store.folders import fill
 
 
-def write(
-    name: str, folder: Path, source: Path, pattern: str | None, better: Mapping[str, str], templates: Path
-) -> None:
-    """Write a paper on the logs in `source`, or those of a pattern, with copies, and print what they hold.
+def write(name: str, folder: Path, source: Path, pattern: str | None, better: Mapping[str, str]) -> None:
+    """Fill a folder with a paper on the logs in `source`, or those of a pattern, with copies of them.
+
+    Prints what they hold.
 
     Raises
     ------
@@ -39,18 +40,12 @@ def write(
     total = sum(path.stat().st_size for path in proposal.copies.values())
     limits.check(source, total, "its logs have")
     any_word = rf"\b({'|'.join(words)})\b"
-    make_folder(folder)
-    try:
-        for copy, path in proposal.copies.items():
-            make_folder((folder / copy).parent)
-            shutil.copyfile(path, folder / copy)
-        for template in sorted(templates.iterdir()):
-            # At once: a value may hold another word.
-            text = re.sub(any_word, lambda found: words[found[0]], template.read_text(encoding="utf-8"))
-            folder.joinpath(template.name.removesuffix(".txt")).write_text(text, encoding="utf-8")
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    for copy, path in proposal.copies.items():
+        make_folder((folder / copy).parent)
+        shutil.copyfile(path, folder / copy)
+    for kind in ("any_paper", "logs"):
+        # All words at once: a value may hold another one.
+        fill(folder, kind, lambda text: re.sub(any_word, lambda found: words[found[0]], text))
 
 
 def _words(name: str, settings: Mapping[str, Any], runs: Logged) -> dict[str, str]:

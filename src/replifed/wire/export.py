@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from replifed.algorithms.registry import METHODS, method_class
-from replifed.errors import ConfigError
-from replifed.store.atomic import make_folder
+from replifed.store.folders import fill, new_folder
 from replifed.wire.forms import forms_of
 
-_TEMPLATES = Path(__file__).parents[1] / "templates" / "flower"
 _PACKAGE = "replifed_app"
-_AT_TOP = ("README.md", "pyproject.toml")
 
 
 def export(method: str, folder: Path) -> list[Path]:
@@ -32,22 +29,14 @@ def export(method: str, folder: Path) -> list[Path]:
     """
     example = method_class(method).example()
     forms_of(example)
-    if folder.exists():
-        raise ConfigError(f"{folder} exists already; remove it, or choose another name")
-    source = METHODS.get(method, method)
-    file, _, cls = source.rpartition(":")
-    texts = {"__init__.py": f'"""{cls} on Flower."""\n', "method.py": _definition(example, file)}
-    for template in sorted(_TEMPLATES.iterdir()):
-        text = template.read_text(encoding="utf-8")
-        texts[template.name.removesuffix(".txt")] = text.replace("NAME", cls)
-    make_folder(folder / _PACKAGE)
-    written = []
-    for name, text in texts.items():
-        place = folder / name if name in _AT_TOP else folder / _PACKAGE / name
-        place.write_text(text, encoding="utf-8")
-        written.append(place)
-    if file.endswith(".py"):
-        written.append(Path(shutil.copy(file, folder / _PACKAGE / Path(file).name)))
+    file, _, cls = METHODS.get(method, method).rpartition(":")
+    with new_folder(folder):
+        written = fill(folder, "flower", lambda text: text.replace("NAME", cls))
+        definition = folder / _PACKAGE / "method.py"
+        definition.write_text(_definition(example, file), encoding="utf-8")
+        written.append(definition)
+        if file.endswith(".py"):
+            written.append(Path(shutil.copy(file, folder / _PACKAGE / Path(file).name)))
     return written
 
 
