@@ -7,12 +7,12 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 
 from replifed.algorithms.registry import BUILT_IN, METHODS
+from replifed.claims.scores import STATUSES
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "src/replifed/reference"
 # Pages whose lists of links are the contents of their section: a line there is a line in the menu.
 SECTIONS = ("docs/how-to", "docs/papers", "docs/trust", "docs/api")
-STATUSES = ("reproduced", "consistent", "depends", "deviates", "inconclusive", "untestable")
 _LISTED = re.compile(r"^- \[([^\]]*)\]\(([\w./-]+)\.md\)", re.MULTILINE)
 # A link to a tutorial shows its script elsewhere, and its page here.
 _SCRIPT = re.compile(r"\]\(((?:docs/)?)tutorials/(\w+)\.py\)")
@@ -105,7 +105,7 @@ def _rows(name: str) -> list[dict[str, str]]:
 
 
 def _rank(row: dict[str, str]) -> tuple[bool, int]:
-    return row["main"] != "yes", STATUSES.index(row["status"])
+    return row["main"] != "yes", list(STATUSES).index(row["status"])
 
 
 def beside(text: str) -> str:

@@ -9,10 +9,9 @@ import pandas as pd
 
 from replifed.claims.claim import Claim
 from replifed.claims.files import number_text
+from replifed.claims.verdicts import VERDICTS
 from replifed.errors import ConfigError, unknown_name
 from replifed.logs.frames import judge
-
-_VERDICTS = "holds", "fails", "inconclusive", "unchecked"
 
 
 def assert_claim(
@@ -43,8 +42,8 @@ def assert_claim(
         It has another verdict; the message has the numbers and the reason.
     """
     __tracebackhide__ = True
-    if verdict not in _VERDICTS:
-        raise ConfigError(unknown_name("verdict", verdict, _VERDICTS))
+    if verdict not in VERDICTS:
+        raise ConfigError(unknown_name("verdict", verdict, VERDICTS))
     judged = judge(frame, [claim, *(one for one in among if one.id != claim.id)], better, **settings)
     row = judged.iloc[0]
     if row["verdict"] != verdict:

@@ -20,17 +20,9 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     for row in rows:
         if row["verdict"] not in VERDICTS or row["source"] not in SOURCES:
             raise DataError(f"{os.fspath(path)} is damaged: verdict or source of {row['id']}")
-        if wrong := next((name for name in NUMERIC if row[name] and not _is_number(row[name])), None):
+        if wrong := next((name for name in NUMERIC if row[name] and not tables.is_number(row[name])), None):
             raise DataError(f"{os.fspath(path)} is damaged: {wrong} of {row['id']} is no number")
     return rows
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def collect(files: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> list[dict[str, str]]:

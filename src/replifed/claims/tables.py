@@ -13,6 +13,15 @@ from replifed.store import limits
 from replifed.store.atomic import write_text
 
 
+def is_number(text: str) -> bool:
+    """Return whether a field is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def read(path: str | os.PathLike[str], columns: Sequence[str], refusal: str) -> list[dict[str, str]]:
     """Read the rows of a file; one with other columns is an error that says `refusal`."""
     line = 0

@@ -11,6 +11,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from replifed.claims.tables import is_number
 from replifed.errors import ConfigError, DataError, meant, one_line
 from replifed.store import limits
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 # A longer line is no line of a log.
 _LONGEST = 1 << 16
 _SEPARATORS = ",", "\t", ";"
-_EVENTS = "tfevents"
+EVENTS = "tfevents"  # in the names of TensorBoard's files
 
 
 class Log(NamedTuple):
@@ -30,8 +31,8 @@ class Log(NamedTuple):
     named: dict[str, str]  # method and seed, where the pattern has them in braces
 
 
-def find(folder: Path, patterns: Iterable[str]) -> list[Log]:
-    """Return the files that patterns name in a folder, sorted; each once, by the first pattern.
+def find(folder: Path, patterns: str | Iterable[str]) -> list[Log]:
+    """Return the files that a pattern, or several, name in a folder, sorted; each once, by the first.
 
     Raises
     ------
@@ -39,7 +40,7 @@ def find(folder: Path, patterns: Iterable[str]) -> list[Log]:
         A pattern is none, or names no file, or one outside the folder.
     """
     found: dict[Path, Log] = {}
-    for pattern in patterns:
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
         try:
             compiled = re.compile("".join(expression(pattern)))
             paths = sorted(path for path in folder.glob(re.sub(r"\{.*?\}", "*", pattern)) if path.is_file())
@@ -90,7 +91,7 @@ def read(path: Path) -> pd.DataFrame:
         raise DataError(f"{path} changed while it was read; wait until its run has ended")
     if not content.strip():
         raise DataError(f"{path} is empty")
-    if _EVENTS in path.name:
+    if EVENTS in path.name:
         return _events(path)
     frame = _parquet(path, content) if path.suffix == ".parquet" else _text(path, content)
     if frame.empty:
@@ -106,7 +107,7 @@ def _text(path: Path, content: bytes) -> pd.DataFrame:
         text = "\0"
     if "\0" in text:
         raise DataError(
-            f"{path} is no log: neither text in UTF-8, nor named .parquet or *{_EVENTS}*; "
+            f"{path} is no log: neither text in UTF-8, nor named .parquet or *{EVENTS}*; "
             "unpack it, or save it in UTF-8"
         )
     lines = text.splitlines()
@@ -165,8 +166,8 @@ def _headers(lines: list[str]) -> Iterator[tuple[int, str]]:
         names, values = (_fields(lines[one], separator) for one in (number, below))
         if len(names) > 2 and not names[0].strip():
             names[0] = "index"  # as pandas writes it, without a name
-        texts = len(names) > 1 and all(name.strip() and not _is_number(name) for name in names)
-        if texts and len(names) == len(values) and any(map(_is_number, values)):
+        texts = len(names) > 1 and all(name.strip() and not is_number(name) for name in names)
+        if texts and len(names) == len(values) and any(map(is_number, values)):
             yield number, separator
 
 
@@ -178,14 +179,6 @@ def _length(lines: list[str], start: int, separator: str) -> int:
 
 def _fields(line: str, separator: str) -> list[str]:
     return next(csv.reader([line], delimiter=separator), [])
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _parquet(path: Path, content: bytes) -> pd.DataFrame:

@@ -46,7 +46,7 @@ def read(folder: Path, settings: Experiment) -> Logged:
     DataError
         A log cannot be read, lacks a column, or its runs are no experiment (see `logged`).
     """
-    found = files.find(folder, settings.patterns)
+    found = files.find(folder, settings.logs)
     frames = [
         files.read(log.path).assign(**log.named, **{_FILE: log.path.relative_to(folder).as_posix()})
         for log in found
@@ -101,9 +101,8 @@ def _mapped(frame: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
         if isinstance(value, (list, tuple, dict, set)):
             raise DataError(f"where: {column} is to have one value, not {value}")
         frame = frame[frame[_known(frame, column, named)] == value]
-    columns = {"file": frame[_FILE] if _FILE in frame else pd.Series(named, frame.index)}
     wanted = dict(settings.columns)
-    mapped = pd.DataFrame({_FILE: columns["file"]})
+    mapped = pd.DataFrame({_FILE: frame[_FILE] if _FILE in frame else pd.Series(named, frame.index)})
     for meaning, otherwise in (("method", "method"), ("seed", 1), ("round", 0)):
         given = wanted[meaning]
         if given is not None or meaning in frame:

@@ -66,10 +66,7 @@ class Proposal(NamedTuple):
 
     def runs(self, better: Mapping[str, str]) -> Logged:
         """The logs, read so."""
-        return logged(
-            self.frames,
-            Experiment.of_job(self.settings(better)),
-        )
+        return logged(self.frames, Experiment.of_job(self.settings(better)))
 
 
 def metric_name(column: str) -> str:
@@ -96,9 +93,9 @@ def propose(folder: Path, pattern: str | None = None) -> Proposal:
     read: dict[Path, pd.DataFrame] = {}
     if pattern is not None:
         settings_of({"any": "lower"}, logs=pattern)  # the rules of patterns
-        read = {log.path: files.read(log.path) for log in files.find(folder, [pattern])}
+        read = {log.path: files.read(log.path) for log in files.find(folder, pattern)}
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and pattern is None):
-        if path.suffix in _SUFFIXES or "tfevents" in path.name:
+        if path.suffix in _SUFFIXES or files.EVENTS in path.name:
             try:
                 read[path] = files.read(path)
             except DataError as error:
@@ -173,7 +170,7 @@ def _patterns(names: Sequence[str], columns: Mapping[str, str]) -> list[str]:
 
 
 def _ending(name: str) -> str:
-    return "" if "tfevents" in name else Path(name).suffix
+    return "" if files.EVENTS in name else Path(name).suffix
 
 
 def _named(name: str, patterns: Sequence[str]) -> dict[str, str]:
@@ -188,8 +185,10 @@ def described(proposal: Proposal, runs: Logged | None) -> list[str]:
     lines += [f"{meaning}: column {column}" for meaning, column in proposal.columns.items()]
     for name in proposal.metrics:
         lines.append(f"metric {name}: from {whole[name].min():.4g} to {whole[name].max():.4g}")
-    for name, label in runs.labels.items() if runs else ():
-        own = runs.history(name) if runs else whole
+    if runs is None:
+        return [*lines, *proposal.remarks]
+    for name, label in runs.labels.items():
+        own = runs.history(name)
         seeds, rounds = own["replicate"].nunique(), own["round"].nunique()
         lines.append(f"method {name} ({label}): {counted(seeds, 'seed')}, {counted(rounds, 'round')}")
-    return [*lines, *proposal.remarks, *(runs.remarks if runs else ())]
+    return [*lines, *proposal.remarks, *runs.remarks]

@@ -11,8 +11,10 @@ from replifed.claims.quantities import Quantity
 from replifed.logs import runs
 
 _NO_RUN = {
-    "near": "its spread is not that of a run, and gives no interval; claim a shape or an identity",
-    "value": "its spread is not that of a run, and gives no interval; claim a shape or an identity",
+    **dict.fromkeys(
+        ("near", "value"),
+        "its spread is not that of a run, and gives no interval; claim a shape or an identity",
+    ),
     "order": "it is no run, so that seeds cannot be paired; claim a shape over the points",
 }
 
@@ -20,8 +22,8 @@ _NO_RUN = {
 def guarded(claims: Iterable[Claim], experiments: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
     """Claims with what logs add to them, by the settings of the experiments; others stay as they are.
 
-    A value or an order on lines that are the best over something, such as a grid
-    of steps, cannot be measured, and says why. Whatever is the best over something is named so in a note.
+    A value or an order on lines that are the best over something, such as a grid of steps, cannot be
+    measured, and says why. Whatever is the best over something is named so in a note.
     """
     return [
         _guarded(claim, experiments)

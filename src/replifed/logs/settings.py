@@ -77,10 +77,5 @@ class Experiment(fields.Experiment):
             )
         return value
 
-    @property
-    def patterns(self) -> list[str]:
-        """Patterns of the files."""
-        return [self.logs] if isinstance(self.logs, str) else list(self.logs)
-
 
 Section = fields.Paper[Experiment, fields.ArtefactWith[dict[str, Any]]]

@@ -179,8 +179,7 @@ class Plan:
     def run_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
         """Return the inputs of a run: the files of its problem, and its tuned step and seeds, or its logs."""
         if (section := self.experiment(paper, experiment)).get("logs"):
-            patterns = [section["logs"]] if isinstance(section["logs"], str) else section["logs"]
-            logs = [str(log.path) for log in find(folder_of(paper), patterns)]
+            logs = [str(log.path) for log in find(folder_of(paper), section["logs"])]
             return {"logs": logs, "source": self.paper_source("run", "experiments", paper)}
         keys = (*self.problem_keys(paper, experiment), *self._before_run(paper, experiment, method))
         return {**self._by_kind(paper, keys), "source": self.method_source("run", paper, method)}
