@@ -25,6 +25,8 @@ with what the round cost. Save this as ``mine.py``:
 - An annotation says which values a setting may have; a wrong one is refused in one line.
 - ``state.x`` is the server's model. Its first axis holds R *runs*, repetitions that are computed side by
   side: arrays are (R, D), or (R, N, D) with a row for each of the N clients.
+- A search tries several steps side by side, one a run: ``step`` may be an array (R,), which ``per_run``
+  shapes so that it multiplies ``x``.
 - ``Cohort`` holds the clients that take part in the round: ``cohort.problem`` has their gradients,
   ``cohort.mean`` is the mean over them. ``cohort.cost(K, None)`` books what the round cost: one model down
   and one up for each client, and K gradients of all its samples.

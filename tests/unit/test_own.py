@@ -98,6 +98,14 @@ def test_check_prints_what_is_kept_and_what_is_not(tmp_path, capsys, cost, statu
     assert said.count("ZeroDivisionError") == ("1 / 0" in cost)  # what breaks every part is said once
 
 
+@pytest.mark.parametrize(("shaped", "status"), [("per_run(self.step, x)", 0), ("self.step", 1)])
+def test_the_tutorials_method_takes_a_step_a_run_as_a_search_gives_it(shaped, status, tmp_path, capsys):
+    text = ROOT.joinpath("docs/tutorials/mine.py").read_text()
+    file = tmp_path / "mine.py"
+    file.write_text(text.replace("per_run(self.step, x)", shaped))
+    assert cli.main(["check", f"{file}:FedExP"]) == status, capsys.readouterr().out
+
+
 def test_check_knows_the_methods_of_the_package(capsys):
     assert cli.main(["check", "fedavg"]) == 0
     assert "FedAvg: 17 of 17 parts of the contract are kept" in capsys.readouterr().out

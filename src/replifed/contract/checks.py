@@ -325,7 +325,8 @@ def check_grid(case: Case) -> None:
     algorithm = case.algorithm()
     for owner, name in _numeric(algorithm):
         value = getattr(owner, name)
-        if "NDArray" not in str(owner.__dataclass_fields__[name].type) or value is None:
+        # A type is a text or an object, as the file's annotations are.
+        if "ndarray" not in str(owner.__dataclass_fields__[name].type).lower() or value is None:
             continue
         whole = isinstance(value, int)
         values = np.array([max(value - k, 1) for k in range(3)]) if whole else value * np.array([1, 0.5, 0.7])
