@@ -23,8 +23,9 @@ _WATERMARK = 0.5
 def faults(made: Figure, print_width: float | None = PRINT_WIDTH) -> list[str]:
     """Return what is hard to read in a figure, a line each; none if all is well.
 
-    Text under 7 points at `print_width` inches (as drawn if None), texts that lie on one another, and bands
-    of which no edge is left within their axes or that reach to where a logarithmic axis cannot show them.
+    Text under 7 points at `print_width` inches (as drawn if None), texts that lie on one another, remarks
+    and titles that stand on a panel's frame, and bands of which no edge is left within their axes or that
+    reach to where a logarithmic axis cannot show them.
     """
     made.draw_without_rendering()
     shrunk = 1.0 if print_width is None else min(1.0, print_width / made.get_size_inches()[0])
@@ -41,7 +42,20 @@ def faults(made: Figure, print_width: float | None = PRINT_WIDTH) -> list[str]:
         for (one, box), (other, its) in itertools.combinations(boxes, 2)
         if box.width > 0 and its.width > 0 and box.overlaps(its)
     ]
-    return [*small, *on_another, *(fault for axes in made.axes for fault in _bands(axes))]
+    return [
+        *small,
+        *on_another,
+        *(fault for axes in made.axes for check in (_bands, _on_frame) for fault in check(axes)),
+    ]
+
+
+def _on_frame(axes: Axes) -> Iterator[str]:
+    """Say what is written above a panel and stands on its frame."""
+    top = axes.get_window_extent().y1
+    above = [text for text in axes.texts if text.get_gid() == "notes"]
+    for text in (axes.title, axes._left_title, *above):
+        if text.get_text() and text.get_window_extent().y0 < top + _TOUCH:
+            yield f"{_said(text)} stands on the frame"
 
 
 def _is_seen(text: Text) -> bool:

@@ -144,7 +144,7 @@ def test_divergence_is_marked(histories):
     assert crosses[0].get_xdata().max() == last
     _, top = ax.get_ylim()
     assert (crosses[0].get_ydata() <= top).all()
-    assert "FedIterHT: diverged (3 of 3 seeds)" in ax.texts[0].get_text()
+    assert "FedIterHT: 3 of 3 seeds diverged" in ax.texts[0].get_text()
     for line in ax.lines:
         assert np.isfinite(line.get_xydata()).all()
     made.canvas.draw()

@@ -10,7 +10,7 @@ import pytest
 
 from legible import faults
 from replifed.algorithms.registry import BUILT_IN
-from replifed.figures.curves import Scale, coinciding
+from replifed.figures.curves import Scale, coinciding, note
 from replifed.figures.grid import By, Grid, X
 from replifed.figures.methods import LINES as BY_METHOD
 from replifed.figures.style import BLUE, ORANGE, PRINT_WIDTH, Line, canvas, save, stamp
@@ -66,10 +66,13 @@ def test_faults_are_found():
     axes.fill_between([0, 1], [0, 0], [2, 2])
     axes.text(0.5, 0.5, "small", fontsize=5)
     axes.text(0.5, 0.5, "over it", fontsize=9)
+    note(axes, "a remark")
+    axes.texts[-1].xyann = (0, -2)
     found = "\n".join(faults(made))
     assert "'small': 5.0 points" in found
     assert "'small' lies on 'over it'" in found
     assert "leaves its axes" in found
+    assert "'a remark' stands on the frame" in found
     made.set_size_inches(15, 5)
     assert any("points" in one for one in faults(made))
     assert canvas(1, 5)[0].get_size_inches()[0] == pytest.approx(PRINT_WIDTH)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.cbook import is_math_text
+from matplotlib.font_manager import FontProperties
+from matplotlib.text import Annotation
+from matplotlib.textpath import text_to_path
 from matplotlib.ticker import EngFormatter, LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
@@ -22,6 +25,9 @@ _LINE_WIDTH = 0.01
 # A band of more than this share of a panel hides what lies behind it: its ends are drawn instead.
 _FILLS = 0.2
 _NOTES = "notes"  # id of a panel's remarks
+# Points: their letters, a line of them, and what stays free between them and the panel, and below a title.
+_LETTERS, _LINE, _FREE, _BELOW_TITLE = 7.0, 8.4, 3.0, 6.0
+_LABELS = 0.55  # inches left of a panel, for the numbers and the label of its vertical axis
 ENDS = Line("ends of wide bands", GREY, "-", "", 0.6)  # for a legend
 
 
@@ -116,28 +122,57 @@ def _coincidence(pairs: Sequence[tuple[str, str]]) -> list[str]:
 
 def note(axes: Axes, remark: str) -> None:
     """Write a remark above a panel, below its title and earlier remarks."""
-    # About 17 characters of 7 points to an inch.
-    lines = textwrap.fill(remark, int(17 * (panel_inches(axes)[0] - 0.4)))
-    remarks = next((text for text in axes.texts if text.get_gid() == _NOTES), None)
+    remarks = _remarks(axes)
     if remarks is None:
         remarks = axes.annotate(
             *("", (0, 1)),
             xycoords="axes fraction",
-            xytext=(0, 3),
+            xytext=(0, _FREE),
             textcoords="offset points",
-            fontsize=7,
+            verticalalignment="bottom",
+            fontsize=_LETTERS,
             color="#444444",
-            linespacing=1.2,
+            linespacing=_LINE / _LETTERS,
             gid=_NOTES,
         )
-    remarks.set_text("\n".join(filter(None, (remarks.get_text(), lines))))
-    entitle(axes, axes.get_title(loc="left"))
+    lines = _broken(remark, panel_inches(axes)[0] - _LABELS)
+    remarks.set_text("\n".join(filter(None, (remarks.get_text(), *lines))))
+    align_titles([axes])
 
 
 def entitle(axes: Axes, title: str) -> None:
     """Write the title of a panel, above its remarks."""
-    lines = [line for text in axes.texts if text.get_gid() == _NOTES for line in text.get_text().splitlines()]
-    axes.set_title(title, loc="left", pad=6.0 + 8.6 * len(lines))
+    axes.set_title(title, loc="left")
+    align_titles([axes])
+
+
+def align_titles(panels: Sequence[Axes]) -> None:
+    """Move the titles of panels side by side to the same height, above the remarks of all."""
+    remarks = {axes: text for axes in panels if (text := _remarks(axes))}
+    lines = max((text.get_text().count("\n") + 1 for text in remarks.values()), default=0)
+    for axes in panels:
+        title = axes.get_title(loc="left")
+        axes.set_title(title, loc="left", pad=_BELOW_TITLE + _LINE * lines)
+        if axes in remarks:
+            remarks[axes].set_in_layout(not title)  # a title makes room
+
+
+def _remarks(axes: Axes) -> Annotation | None:
+    found = (text for text in axes.texts if isinstance(text, Annotation) and text.get_gid() == _NOTES)
+    return next(found, None)
+
+
+def _broken(remark: str, inches: float) -> list[str]:
+    """Break a remark into lines of at most `inches` each, or of one word."""
+    font, lines = FontProperties(size=_LETTERS), [""]
+    for word in remark.split():
+        longer = f"{lines[-1]} {word}".strip()
+        width, _, _ = text_to_path.get_text_width_height_descent(longer, font, is_math_text(longer))
+        if lines[-1] and width > 72 * inches:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
 
 
 def panel_inches(axes: Axes) -> tuple[float, float]:
@@ -286,4 +321,4 @@ def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, scale: Scal
         clip_on=False,
         zorder=5,
     )
-    return [f"✕ {line.label}: diverged ({lost} of {seeds} seeds)"]
+    return [f"✕ {line.label}: {lost} of {seeds} seeds diverged"]

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from replifed.figures.boxes import explain, explain_where_free
-from replifed.figures.curves import ENDS, entitle, plot_curves
+from replifed.figures.curves import ENDS, align_titles, entitle, plot_curves
 from replifed.figures.lines import Line
 from replifed.figures.panels import Curves, Strip, select, strips
 from replifed.figures.style import canvas, legend, of_seeds, panel_width, styled
@@ -69,6 +69,8 @@ class Picture(Curves):
         fixed, varying = self._settings(frame)
         if not self.panel_legends:
             self._explain_settings(cells, lines, varying)
+        for _, group in itertools.groupby(cells, key=lambda cell: cell.line):
+            align_titles([cell.ax for cell in group])
         entries = [] if self.panel_legends else self._entries(lines, fixed)
         entries += [*self.others, *(one.line for one in self.references_in(frame))]
         entries += [*[ENDS] * any(wide_bands), *of_seeds(frame)]
