@@ -125,6 +125,22 @@ def test_near_needs_an_interval_within_the_tolerance():
 
 
 @pytest.mark.parametrize(
+    ("half", "mean", "expected"),
+    [
+        (2.0, 8.54, "fails"),
+        (2.0, 8.51, "inconclusive"),  # the interval clears 6.5, by a two-hundredth of its half-width
+        (1.0, 6.52, "fails"),
+        (1.0, 6.505, "inconclusive"),
+        (1.0, 6.495, "inconclusive"),
+        (1.0, 6.48, "holds"),
+    ],
+)
+def test_near_an_end_of_the_tolerance_nothing_is_decided(half, mean, expected):
+    apart = half / 12.7062047
+    assert verdict("near", [mean - apart, mean + apart]) == expected
+
+
+@pytest.mark.parametrize(
     ("values", "bounds", "expected"),
     [
         ([1.0, 1.0], [-1, -1], "fails"),  # at most 1, when 5 is published
