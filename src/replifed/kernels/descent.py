@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled
-from replifed.kernels.linear import combine, derivatives, predict, weighted_derivatives
-from replifed.kernels.tiles import padded, products, transposed_products
+from replifed.kernels.linear import LEAST_SQUARES, combine, derivatives, predict
+from replifed.kernels.losses import falling
+from replifed.kernels.tiles import padded, products
 
 
 @compiled
@@ -36,32 +37,34 @@ def descend(X, y, weights, loss, steps, step, ridge, linear, models):
 
 @compiled
 def descend_together(X, y, weights, loss, steps, step, ridge, linear, models):
-    """All runs that share a data set at once, as the columns of a product."""
+    """All runs that share a data set at once, as the rows of products; samples or features fill the tiles."""
     S, N, m, d = X.shape
-    R = len(models) // S
-    # Columns beyond the runs stay at zero and are not read back.
-    columns = padded(R, X.itemsize)
-    r, g = np.empty((m, columns), X.dtype), np.empty((d, columns), X.dtype)
-    w, a = np.zeros((d, columns), X.dtype), np.zeros((d, columns), X.dtype)
-    gamma, b = np.zeros(columns, X.dtype), np.zeros(columns, X.dtype)
-    everyone, every_feature = np.arange(m), np.arange(d)
+    R, width = len(models) // S, padded(1, X.itemsize)
+    # A client's samples by row and by column, with zeros where they would not fill a tile.
+    rows, columns = np.zeros((m, max(d, width)), X.dtype), np.zeros((d, max(m, width)), X.dtype)
+    r, g = np.empty((R, columns.shape[1]), X.dtype), np.empty((R, rows.shape[1]), X.dtype)
+    label, share = np.zeros(r.shape[1], X.dtype), np.zeros(r.shape[1], X.dtype)
+    everyone, every_feature, every_run = np.arange(m), np.arange(d), np.arange(R)
     for s in range(S):
-        first = s * R
+        first, last = s * R, (s + 1) * R
         for i in range(N):
-            for run in range(R):
-                gamma[run], b[run] = step[first + run, i], ridge[first + run]
-                model, slope = models[first + run, i], linear[first + run, i]
+            for j in range(m):
+                label[j], share[j] = y[s, i, j], weights[s, i, j]
                 for k in range(d):
-                    w[k, run], a[k, run] = model[k], slope[k]
+                    rows[j, k] = columns[k, j] = X[s, i, j, k]
             for _ in range(steps):
-                products(X[s, i], everyone, every_feature, w, r)
-                for j in range(m):
-                    weighted_derivatives(r[j], y[s, i, j], weights[s, i, j], loss)
-                transposed_products(X[s, i], everyone, every_feature, r, g)
-                for k in range(d):
-                    for run in range(columns):
-                        w[k, run] -= gamma[run] * (g[k, run] + b[run] * w[k, run] + a[k, run])
-            for run in range(R):
-                model = models[first + run, i]
-                for k in range(d):
-                    model[k] = w[k, run]
+                products(models[first:last, i], every_run, every_feature, columns, r)
+                for run in range(R):
+                    z = r[run]
+                    if loss == LEAST_SQUARES:
+                        for j in range(len(z)):
+                            z[j] = (z[j] - label[j]) * share[j]
+                    else:
+                        for j in range(len(z)):
+                            z[j] = falling(label[j] * z[j], -label[j] * share[j])
+                products(r, every_run, everyone, rows, g)
+                for run in range(R):
+                    w, a = models[first + run, i], linear[first + run, i]
+                    gamma, b = step[first + run, i], ridge[first + run]
+                    for k in range(d):
+                        w[k] -= gamma * (g[run, k] + b * w[k] + a[k])

@@ -194,7 +194,7 @@ class DenseClientModels:
         step_sizes, ridges = np.empty(w.shape[:2], self.dtype), np.empty(runs, self.dtype)
         step_sizes[...], ridges[...] = step[..., 0], np.ravel(self.l2 + ridge)
         loss, linear = COMPILED.index(self.loss_function.name), np.ascontiguousarray(linear, self.dtype)
-        kernel = descend_together if runs >= products.FEWEST_COLUMNS * len(self.X) else descend
+        kernel = descend_together if runs > len(self.X) else descend
         kernel(self.X, self.y, self.sample_weights, loss, steps, step_sizes, ridges, linear, w)
         return w
 

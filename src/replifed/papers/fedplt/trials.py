@@ -6,6 +6,7 @@ that set's rate alone; these searches advance side by side.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -191,11 +192,16 @@ def relative_error(solution: NDArray) -> Metric:
     It is one at round 0, as all methods begin at zero. Each row of `solution` (S, D) is that of R / S runs.
     """
 
+    @cache
+    def target(runs: int, agents: int) -> tuple[NDArray, NDArray]:
+        x_bar = np.repeat(solution, runs // len(solution), axis=0)
+        x_bar = np.repeat(x_bar[:, None], agents, axis=1)
+        return x_bar, np.linalg.norm(x_bar, axis=(1, 2))
+
     def metric(_: Any, seen: dict[str, NDArray]) -> NDArray:
         x = seen.get("clients", seen["server"][:, None])
-        x_bar = np.repeat(solution, len(x) // len(solution), axis=0)
-        target = np.repeat(x_bar[:, None], x.shape[1], axis=1)
-        return np.linalg.norm(x - target, axis=(1, 2)) / np.linalg.norm(target, axis=(1, 2))
+        x_bar, size = target(*x.shape[:2])
+        return np.linalg.norm(x - x_bar, axis=(1, 2)) / size
 
     return metric
 
