@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from replifed.errors import ConfigError, ReplifedError
 from replifed.kernels.lanczos import largest_of_tridiagonal
 from replifed.network.fading import Constant, Rayleigh
+from replifed.operators.compressed import RankOne, largest_entries, subtract
 from replifed.operators.bit_allocation import (
     a2,
     a3,
@@ -25,7 +26,6 @@ from replifed.operators.bit_allocation import (
 from replifed.operators.matrices import (
     apply_inverse,
     eigenpairs,
-    keep_largest_entries,
     leading_eigenpair,
     packed_size,
 )
@@ -474,4 +474,8 @@ def test_the_largest_entries_of_symmetric_matrices(n, dtype):
             kept = np.argsort(-np.abs(A[at][a, b]), kind="stable")[:k]
             expected[at][a[kept], b[kept]] = A[at][a[kept], b[kept]]
             expected[at][b[kept], a[kept]] = A[at][a[kept], b[kept]]
-        np.testing.assert_array_equal(keep_largest_entries(A.copy(), k), expected)
+        mean, weights = np.zeros((2, n, n), dtype), np.array([[0.5, 0.25, 0.25]], dtype)
+        sums = A.copy()
+        largest_entries(A, k).add_to(sums, mean, weights)
+        np.testing.assert_array_equal(sums - A, expected)
+        np.testing.assert_array_equal(mean, np.einsum("sn,rnab->rab", weights, expected))

@@ -59,7 +59,7 @@ def leading_eigenpairs(matrices, start, tolerance, max_steps, values, vectors):
 
 @compiled
 def _times_symmetric(A, q, r):
-    """r = A q for a symmetric matrix, of which half is read: four rows at a time up to the diagonal."""
+    """r = A q for a symmetric matrix, of which the lower half is read, four rows at a time."""
     n = len(q)
     fours = n // 4 * 4
     for j in range(n):
@@ -74,11 +74,15 @@ def _times_symmetric(A, q, r):
             v += d[j] * q[j]
             r[j] += a[j] * q[i] + b[j] * q[i + 1] + c[j] * q[i + 2] + d[j] * q[i + 3]
         r[i], r[i + 1], r[i + 2], r[i + 3] = s, t, u, v
-        for k in range(i, i + 4):
-            for j in range(i, i + 4):
-                r[k] += A[k, j] * q[j]
-    for i in range(fours, n):
-        for j in range(i):
+        _times_rows(A, i, i, i + 4, q, r)
+    _times_rows(A, 0, fours, n, q, r)
+
+
+@compiled
+def _times_rows(A, left, first, end, q, r):
+    """Add to `r` what rows from `first` to `end` hold, from the column `left` to the diagonal, and mirrored."""
+    for i in range(first, end):
+        for j in range(left, i):
             r[i] += A[i, j] * q[j]
             r[j] += A[i, j] * q[i]
         r[i] += A[i, i] * q[i]
@@ -97,10 +101,24 @@ def _orthogonalise(r, Q, components):
 @compiled
 def largest_of_tridiagonal(d, e, s):
     """Return the eigenvalue of largest magnitude of a tridiagonal matrix; fill `s` with its unit vector."""
-    top, bottom = _largest(d, e, 1.0), -_largest(d, e, -1.0)
-    theta = top if abs(top) >= abs(bottom) else bottom
+    theta = _largest(d, e, 1.0)
+    if not _all_below(d, e, -1.0, theta):
+        bottom = -_largest(d, e, -1.0)
+        theta = theta if abs(theta) >= abs(bottom) else bottom
     _vector(d, e, theta, s)
     return theta
+
+
+@compiled
+def _all_below(d, e, sign, x):
+    """Return True if all eigenvalues of `sign` times a tridiagonal matrix are below x: its pivots say so."""
+    q, square = 1.0, 0.0
+    for i in range(len(d)):
+        q = x - sign * d[i] - square / q
+        if not q > 0.0:
+            return False
+        square = e[i] * e[i] if i + 1 < len(d) else 0.0
+    return True
 
 
 @compiled

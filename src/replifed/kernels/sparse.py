@@ -7,6 +7,7 @@ import numpy as np
 from replifed.kernels import compiled
 from replifed.kernels.linear import count_drawn, derivatives
 from replifed.kernels.selection import keep_in_segment
+from replifed.kernels.symmetric import mirror
 
 
 @compiled
@@ -101,6 +102,4 @@ def add_squares(data, indices, indptr, first, h, H):
                     weighted, line = h[run, s] * a[j], hessian[np.uintp(columns[j])]
                     for k in range(j + 1):
                         line[np.uintp(columns[k])] += weighted * a[k]
-            for j in range(len(hessian)):
-                for k in range(j):
-                    hessian[k, j] = hessian[j, k]
+            mirror(hessian)
