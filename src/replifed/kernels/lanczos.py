@@ -35,9 +35,18 @@ def leading_eigenpairs(matrices, start, tolerance, max_steps, values, vectors):
             if not np.isfinite(d[k]):
                 theta, s[0] = np.nan, np.nan
                 break
-            for _ in range(2):
+            # What exact arithmetic leaves to subtract.
+            for j in range(n):
+                r[j] -= d[k] * Q[k, j]
+            if k > 0:
+                for j in range(n):
+                    r[j] -= e[k - 1] * Q[k - 1, j]
+            before, beta = np.inf, np.sqrt(dot(r, r))
+            # A vector that is much shorter afterwards is not orthogonal to working precision.
+            while beta < 0.5 * before:
+                before = beta
                 _orthogonalise(r, Q[: k + 1], components)
-            beta = np.sqrt(dot(r, r))
+                beta = np.sqrt(dot(r, r))
             size = max(size, abs(d[k]))
             # On an invariant subspace only rounding error remains.
             ends = k + 1 == max_steps or not beta > 1e-14 * size
@@ -73,16 +82,14 @@ def _times_symmetric(A, q, r):
             u += c[j] * q[j]
             v += d[j] * q[j]
             r[j] += a[j] * q[i] + b[j] * q[i + 1] + c[j] * q[i + 2] + d[j] * q[i + 3]
-        r[i], r[i + 1], r[i + 2], r[i + 3] = s, t, u, v
-        _times_rows(A, i, i, i + 4, q, r)
-    _times_rows(A, 0, fours, n, q, r)
-
-
-@compiled
-def _times_rows(A, left, first, end, q, r):
-    """Add to `r` what rows from `first` to `end` hold, from the column `left` to the diagonal, and mirrored."""
-    for i in range(first, end):
-        for j in range(left, i):
+        # The block on the diagonal, written out: a loop over its triangle takes longer.
+        w, x, y, z = q[i], q[i + 1], q[i + 2], q[i + 3]
+        r[i] = s + a[i] * w + b[i] * x + c[i] * y + d[i] * z
+        r[i + 1] = t + b[i] * w + b[i + 1] * x + c[i + 1] * y + d[i + 1] * z
+        r[i + 2] = u + c[i] * w + c[i + 1] * x + c[i + 2] * y + d[i + 2] * z
+        r[i + 3] = v + d[i] * w + d[i + 1] * x + d[i + 2] * y + d[i + 3] * z
+    for i in range(fours, n):
+        for j in range(i):
             r[i] += A[i, j] * q[j]
             r[j] += A[i, j] * q[i]
         r[i] += A[i, i] * q[i]
@@ -101,24 +108,10 @@ def _orthogonalise(r, Q, components):
 @compiled
 def largest_of_tridiagonal(d, e, s):
     """Return the eigenvalue of largest magnitude of a tridiagonal matrix; fill `s` with its unit vector."""
-    theta = _largest(d, e, 1.0)
-    if not _all_below(d, e, -1.0, theta):
-        bottom = -_largest(d, e, -1.0)
-        theta = theta if abs(theta) >= abs(bottom) else bottom
+    top, bottom = _largest(d, e, 1.0), -_largest(d, e, -1.0)
+    theta = top if abs(top) >= abs(bottom) else bottom
     _vector(d, e, theta, s)
     return theta
-
-
-@compiled
-def _all_below(d, e, sign, x):
-    """Return True if all eigenvalues of `sign` times a tridiagonal matrix are below x: its pivots say so."""
-    q, square = 1.0, 0.0
-    for i in range(len(d)):
-        q = x - sign * d[i] - square / q
-        if not q > 0.0:
-            return False
-        square = e[i] * e[i] if i + 1 < len(d) else 0.0
-    return True
 
 
 @compiled

@@ -39,7 +39,7 @@ def keep_largest(integers, most, keys, bounds, tau, kept):
 def largest_of_triangles(matrices, values, places):
     """Fill `values` (m, tau) with the entries of largest magnitude of lower triangles, row by row.
 
-    `places` (m, tau) are n times the row, and the column, in the matrices (m, n, n). Of equal entries the
+    `places` (m, tau) are n times row plus column in the matrices (m, n, n). Of equal entries the
     first are taken, and zeros never: what is not filled stays as it was.
     """
     n, tau = matrices.shape[1], values.shape[1]
@@ -117,6 +117,8 @@ def _select(numbers, tau, least):
         count = _reaching(numbers, middle)
         if count >= tau:
             low, reached, far = middle, count, int(top)
+            if _PACKING * reached < len(numbers):
+                numbers = numbers[: _pack(numbers, low)]
         else:
             top, beyond, far = numbers.dtype.type(middle - 1), count, 2 * min(far, _FARTHEST)
     return low, tau - beyond, reached - beyond

@@ -12,7 +12,7 @@ _BLOCK = 16
 
 @compiled
 def subtract_triangles(A, B, norms):
-    """A -= B in the lower triangles of symmetric matrices (R, N, n, n); fill `norms` (R, N) of all of A - B."""
+    """A -= B in the lower triangles of symmetric matrices (R, N, n, n); `norms` (R, N) are those of A - B."""
     R, N, n, _ = A.shape
     for run in range(R):
         for i in range(N):
@@ -43,7 +43,7 @@ def add_rank_one(values, vectors, A):
 def add_entries(values, places, weights, A, mean):
     """Add entries (R, N, k) below the diagonals, and their mirror images, to A (R, N, n, n).
 
-    Their sums with `weights` (R, N) are added to `mean` (R, n, n). A place is n times its row, and its column.
+    Their sums with `weights` (R, N) are added to `mean` (R, n, n). A place is n times row plus column.
     """
     R, N, size = values.shape
     n = mean.shape[-1]

@@ -24,7 +24,7 @@ class RankOne(NamedTuple):
         )
 
     def add_to(self, matrices: NDArray, mean: NDArray, weights: NDArray) -> None:
-        """Add each to its client's matrix (R, N, n, n), and their mean with `weights` (1 or R, N) to (R, n, n)."""
+        """Add each to its client's matrix (R, N, n, n), and their sum with `weights` (1 or R, N) to `mean`."""
         from replifed.kernels.symmetric import add_rank_one
 
         add_rank_one(self.values, self.vectors, matrices)
@@ -36,7 +36,7 @@ class Entries(NamedTuple):
     """Matrices with few entries below the diagonal or on it, and their mirror images."""
 
     values: NDArray  # (R, N, k)
-    places: NDArray  # (R, N, k), row n + column
+    places: NDArray  # (R, N, k), n times row plus column
 
     def times(self, factors: NDArray) -> Entries:
         """See `RankOne.times`."""
