@@ -85,8 +85,8 @@ def _on_minibatch(data, indices, indptr, y, first, drawn, loss, u, gradient, scr
 
 
 @compiled
-def add_squares(data, indices, indptr, first, h, H):
-    """Add sum_s h_s x_s x_s' over each client's samples s to `H` (R, N, n, n), zeros before.
+def squares(data, indices, indptr, first, h, H):
+    """Fill `H` (R, N, n, n) with sum_s h_s x_s x_s' over each client's samples s.
 
     Features of all samples are in CSR form, columns in increasing order, with weights `h` (R, m); `first`
     (N + 1,) is where each client's samples begin and end.
@@ -94,6 +94,8 @@ def add_squares(data, indices, indptr, first, h, H):
     for run in range(len(h)):
         for i in range(len(first) - 1):
             hessian = H[run, i]
+            for j in range(len(hessian)):
+                hessian[j, : j + 1] = 0.0
             for s in range(first[i], first[i + 1]):
                 entries = slice(indptr[s], indptr[s + 1])
                 a, columns = data[entries], indices[entries]

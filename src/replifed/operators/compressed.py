@@ -24,7 +24,7 @@ class RankOne(NamedTuple):
         )
 
     def add_to(self, matrices: NDArray, mean: NDArray, weights: NDArray) -> None:
-        """Add each to its client's matrix (R, N, n, n), and their sum with `weights` (1 or R, N) to `mean`."""
+        """Add each to its client's matrix (R, N, n, n); to `mean` their sum with `weights` (1 or R, N)."""
         from replifed.kernels.symmetric import add_rank_one
 
         add_rank_one(self.values, self.vectors, matrices)
