@@ -22,10 +22,10 @@ from replifed.operators.bit_allocation import (
     to_integers,
     vectors_in_use,
 )
+from replifed.operators.compressed import RankOne, largest_entries, subtract
 from replifed.operators.matrices import (
     apply_inverse,
     eigenpairs,
-    keep_largest_entries,
     leading_eigenpair,
     packed_size,
 )
@@ -474,4 +474,25 @@ def test_the_largest_entries_of_symmetric_matrices(n, dtype):
             kept = np.argsort(-np.abs(A[at][a, b]), kind="stable")[:k]
             expected[at][a[kept], b[kept]] = A[at][a[kept], b[kept]]
             expected[at][b[kept], a[kept]] = A[at][a[kept], b[kept]]
-        np.testing.assert_array_equal(keep_largest_entries(A.copy(), k), expected)
+        mean, weights = np.zeros((2, n, n), dtype), np.array([[0.5, 0.25, 0.25]], dtype)
+        sums = A.copy()
+        largest_entries(A, k).add_to(sums, mean, weights)
+        np.testing.assert_array_equal(sums - A, expected)
+        np.testing.assert_array_equal(mean, np.einsum("sn,rnab->rab", weights, expected))
+
+
+def test_differences_and_sums_of_rank_one_in_place():
+    rng = np.random.default_rng(4)
+    n, A = 21, rng.standard_normal((2, 2, 3, 21, 21))
+    A, B = A + A.swapaxes(-1, -2)
+    difference, sums, mean = A.copy(), A.copy(), np.zeros((2, n, n))
+    np.testing.assert_allclose(subtract(difference, B), np.linalg.norm(A - B, axis=(-2, -1)), rtol=1e-13)
+    np.testing.assert_array_equal(np.tril(difference), np.tril(A - B))
+    c, v, weights = rng.standard_normal((2, 3)), rng.standard_normal((2, 3, n)), np.array([[0.5, 0.2, 0.3]])
+    v[1, 2] = np.nan  # of a run that has diverged, and adds nothing
+    factors = np.where(np.isfinite(v).all(axis=-1), 0.5, 0.0)
+    RankOne(c, v).times(factors).add_to(sums, mean, weights)
+    v[1, 2] = 0.0
+    expected = np.einsum("rn,rna,rnb->rnab", 0.5 * c, v, v)
+    np.testing.assert_allclose(sums - A, expected, atol=1e-14)
+    np.testing.assert_allclose(mean, np.einsum("sn,rnab->rab", weights, expected), atol=1e-14)

@@ -16,7 +16,8 @@ from replifed.algorithms.base import COUNT, POSITIVE, Range, Round
 from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_runs
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, sparse_bits
-from replifed.operators.matrices import apply_inverse, keep_largest_entries, leading_eigenpair, packed_size
+from replifed.operators.compressed import Entries, RankOne, largest_entries, subtract
+from replifed.operators.matrices import apply_inverse, leading_eigenpair, packed_size
 from replifed.operators.quantise import draw_dither, quantise
 
 
@@ -86,17 +87,15 @@ class FedNL(NewtonType):
         budget = self.budget(ctx, problem, len(x))
         sends = budget >= (1 if self.quantised else self._full_bits)
         difference = problem.client_hessians(x)  # line 4
-        difference -= H_i
-        entries = difference.reshape(len(x), N, n * n)
-        l_i = np.sqrt(np.vecdot(entries, entries))  # |hess f_i(x^k) - H_i^k|_F
+        l_i = subtract(difference, H_i)  # |hess f_i(x^k) - H_i^k|_F
         S_i = self._compress(difference, budget, ctx)  # line 5: S_i^k = C(hess f_i(x^k) - H_i^k)
         updated = sends & np.isfinite(l_i)  # not in runs that have diverged
-        S_i[~updated] = 0.0
-        if self.alpha != 1:
-            S_i *= self.alpha
-        mean = H + averaged(problem.weights, S_i)  # line 10
-        S_i += H_i  # line 6, in place, since memory bandwidth limits the speed of a round
-        state = Learned(x, hessians=S_i, mean=mean)
+        if not ctx.owned:
+            difference[:] = H_i  # in memory that is at hand, since it limits the speed of a round
+            H_i = difference
+        mean = H.copy()
+        S_i.times(np.where(updated, self.alpha, 0.0)).add_to(H_i, mean, problem.weights)  # lines 6 and 10
+        state = Learned(x, H_i, mean)
         if self.option == 1:
             p = -projected_solve(H, g, problem.strong_convexity().min(axis=1))  # line 11
         else:
@@ -108,18 +107,16 @@ class FedNL(NewtonType):
             sent = sent + N * packed_size(n) * self.value_bits
         return Direction(state, p, sent, hessians=N)
 
-    def _compress(self, difference: NDArray, budget: NDArray, ctx: Round) -> NDArray:
+    def _compress(self, difference: NDArray, budget: NDArray, ctx: Round) -> RankOne | Entries:
         """C of the symmetric matrices (R, N, n, n), as received from clients with the `budget` (R, N)."""
-        n = difference.shape[-1]
         if self.compressor == "topk":
-            return keep_largest_entries(difference, self.entries or n)
-        value, v = leading_eigenpair(difference)
-        value, v = self.sent(value), self.sent(v)
+            return largest_entries(difference, self.entries or difference.shape[-1])
+        value, v = (self.sent(part) for part in leading_eigenpair(difference))
         if self.quantised:
             shape, bits = v.shape[1:], self._bits(budget)
             dither = ctx.streams.draw("dither", lambda rng: draw_dither(rng, shape))
             v = np.where((bits < self.b_max)[..., None], quantise(v, bits, dither), v)
-        return (value[..., None] * v)[..., :, None] * v[..., None, :]
+        return RankOne(value, v)
 
     def _bits(self, budget: NDArray) -> NDArray:
         """Bits per coordinate of a vector from a client with the `budget`, (R, N)."""

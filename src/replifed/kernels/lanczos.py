@@ -35,9 +35,18 @@ def leading_eigenpairs(matrices, start, tolerance, max_steps, values, vectors):
             if not np.isfinite(d[k]):
                 theta, s[0] = np.nan, np.nan
                 break
-            for _ in range(2):
+            # What exact arithmetic leaves to subtract.
+            for j in range(n):
+                r[j] -= d[k] * Q[k, j]
+            if k > 0:
+                for j in range(n):
+                    r[j] -= e[k - 1] * Q[k - 1, j]
+            before, beta = np.inf, np.sqrt(dot(r, r))
+            # A vector that is much shorter afterwards is not orthogonal to working precision.
+            while beta < 0.5 * before:
+                before = beta
                 _orthogonalise(r, Q[: k + 1], components)
-            beta = np.sqrt(dot(r, r))
+                beta = np.sqrt(dot(r, r))
             size = max(size, abs(d[k]))
             # On an invariant subspace only rounding error remains.
             ends = k + 1 == max_steps or not beta > 1e-14 * size
@@ -59,7 +68,7 @@ def leading_eigenpairs(matrices, start, tolerance, max_steps, values, vectors):
 
 @compiled
 def _times_symmetric(A, q, r):
-    """r = A q for a symmetric matrix, of which half is read: four rows at a time up to the diagonal."""
+    """r = A q for a symmetric matrix, of which the lower half is read, four rows at a time."""
     n = len(q)
     fours = n // 4 * 4
     for j in range(n):
@@ -73,10 +82,12 @@ def _times_symmetric(A, q, r):
             u += c[j] * q[j]
             v += d[j] * q[j]
             r[j] += a[j] * q[i] + b[j] * q[i + 1] + c[j] * q[i + 2] + d[j] * q[i + 3]
-        r[i], r[i + 1], r[i + 2], r[i + 3] = s, t, u, v
-        for k in range(i, i + 4):
-            for j in range(i, i + 4):
-                r[k] += A[k, j] * q[j]
+        # The block on the diagonal, written out: a loop over its triangle takes longer.
+        w, x, y, z = q[i], q[i + 1], q[i + 2], q[i + 3]
+        r[i] = s + a[i] * w + b[i] * x + c[i] * y + d[i] * z
+        r[i + 1] = t + b[i] * w + b[i + 1] * x + c[i + 1] * y + d[i + 1] * z
+        r[i + 2] = u + c[i] * w + c[i + 1] * x + c[i + 2] * y + d[i + 2] * z
+        r[i + 3] = v + d[i] * w + d[i + 1] * x + d[i + 2] * y + d[i + 3] * z
     for i in range(fours, n):
         for j in range(i):
             r[i] += A[i, j] * q[j]

@@ -36,31 +36,37 @@ def keep_largest(integers, most, keys, bounds, tau, kept):
 
 
 @compiled
-def keep_largest_of_triangles(matrices, tau):
-    """Keep the `tau` entries of largest magnitude of each lower triangle, with their mirror images.
+def largest_of_triangles(matrices, values, places):
+    """Fill `values` (m, tau) with the entries of largest magnitude of lower triangles, row by row.
 
-    Other entries of the symmetric matrices (m, n, n) become zero. Of equal ones the first stay, row by row.
+    `places` (m, tau) are n times row plus column in the matrices (m, n, n). Of equal entries the
+    first are taken, and zeros never: what is not filled stays as it was.
     """
-    n = matrices.shape[1]
+    n, tau = matrices.shape[1], values.shape[1]
     size = n * (n + 1) // 2
     packed, numbers = np.empty(size), np.empty(size, np.int64)
     integers, most = packed.view(np.int64), np.int64((1 << 63) - 1)
-    for A in matrices:
+    for i in range(len(matrices)):
         for j in range(n):
-            line = packed[j * (j + 1) // 2 :]
+            line, a = packed[j * (j + 1) // 2 :], matrices[i, j]
             for k in range(j + 1):
-                line[k] = A[j, k]
+                line[k] = a[k]
         for k in range(size):
             numbers[k] = integers[k] & most
         threshold, equals, _ = _select(numbers, tau, 1)
-        A[:] = 0.0
+        taken = 0
         for j in range(n):
-            line = integers[j * (j + 1) // 2 :]
+            begin = j * (j + 1) // 2
+            line = integers[begin : begin + j + 1]
+            # Most rows hold none of them, which a loop without a branch finds in vectors.
+            if _reaching_magnitude(line, most, threshold) == 0:
+                continue
             for k in range(j + 1):
                 number = line[k] & most
                 if number >= threshold and (number > threshold or equals > 0):
                     equals -= number == threshold
-                    A[j, k] = A[k, j] = packed[j * (j + 1) // 2 + k]
+                    values[i, taken], places[i, taken] = packed[begin + k], j * n + k
+                    taken += 1
 
 
 @compiled
@@ -111,6 +117,8 @@ def _select(numbers, tau, least):
         count = _reaching(numbers, middle)
         if count >= tau:
             low, reached, far = middle, count, int(top)
+            if _PACKING * reached < len(numbers):
+                numbers = numbers[: _pack(numbers, low)]
         else:
             top, beyond, far = numbers.dtype.type(middle - 1), count, 2 * min(far, _FARTHEST)
     return low, tau - beyond, reached - beyond
@@ -123,6 +131,15 @@ def _reaching(numbers, least):
     for k in range(len(numbers)):
         count = numbers.dtype.type(count + (numbers[k] >= least))
     return np.int64(count)
+
+
+@compiled
+def _reaching_magnitude(integers, most, least):
+    """Number of `integers` that are at least `least` without their sign bit."""
+    count = np.int64(0)
+    for k in range(len(integers)):
+        count += (integers[k] & most) >= least
+    return count
 
 
 @compiled

@@ -7,6 +7,7 @@ import numpy as np
 from replifed.kernels import compiled
 from replifed.kernels.linear import count_drawn, derivatives
 from replifed.kernels.selection import keep_in_segment
+from replifed.kernels.symmetric import mirror
 
 
 @compiled
@@ -84,8 +85,8 @@ def _on_minibatch(data, indices, indptr, y, first, drawn, loss, u, gradient, scr
 
 
 @compiled
-def add_squares(data, indices, indptr, first, h, H):
-    """Add sum_s h_s x_s x_s' over each client's samples s to `H` (R, N, n, n), zeros before.
+def squares(data, indices, indptr, first, h, H):
+    """Fill `H` (R, N, n, n) with sum_s h_s x_s x_s' over each client's samples s.
 
     Features of all samples are in CSR form, columns in increasing order, with weights `h` (R, m); `first`
     (N + 1,) is where each client's samples begin and end.
@@ -93,6 +94,8 @@ def add_squares(data, indices, indptr, first, h, H):
     for run in range(len(h)):
         for i in range(len(first) - 1):
             hessian = H[run, i]
+            for j in range(len(hessian)):
+                hessian[j, : j + 1] = 0.0
             for s in range(first[i], first[i + 1]):
                 entries = slice(indptr[s], indptr[s + 1])
                 a, columns = data[entries], indices[entries]
@@ -101,6 +104,4 @@ def add_squares(data, indices, indptr, first, h, H):
                     weighted, line = h[run, s] * a[j], hessian[np.uintp(columns[j])]
                     for k in range(j + 1):
                         line[np.uintp(columns[k])] += weighted * a[k]
-            for j in range(len(hessian)):
-                for k in range(j):
-                    hessian[k, j] = hessian[j, k]
+            mirror(hessian)

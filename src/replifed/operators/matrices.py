@@ -29,19 +29,6 @@ def packed_size(n: int) -> int:
     return n * (n + 1) // 2
 
 
-def keep_largest_entries(matrices: NDArray, k: int) -> NDArray:
-    """Top-k of the lower triangles of symmetric matrices (..., n, n), in place, with their mirror images.
-
-    Ties go to the first entry, row by row.
-    """
-    from replifed.kernels.selection import keep_largest_of_triangles
-
-    n = matrices.shape[-1]
-    if k < packed_size(n):
-        keep_largest_of_triangles(matrices.reshape(-1, n, n), k)
-    return matrices
-
-
 def eigenpairs(matrices: NDArray) -> tuple[NDArray, NDArray]:
     """All eigenvalues of symmetric matrices (..., n, n), in decreasing order, and their unit vectors.
 
@@ -66,7 +53,8 @@ def leading_eigenpair(matrices: NDArray, tolerance: float = 1e-8) -> tuple[NDArr
     """Eigenvalues (...) of largest magnitude of symmetric matrices (..., n, n), and unit vectors (..., n).
 
     By Lanczos iteration with full reorthogonalisation, from a fixed start, until
-    |A v - theta v| <= `tolerance` |theta|, in 160 steps at most. NaN for matrices that are not finite.
+    |A v - theta v| <= `tolerance` |theta|, in 160 steps at most. NaN for matrices that are not finite. Reads
+    their lower triangles alone.
     """
     from replifed.kernels.lanczos import leading_eigenpairs
 
