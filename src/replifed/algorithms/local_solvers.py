@@ -338,7 +338,7 @@ class SolverMethod(Method):
         return self.solver.stochastic
 
     def cost(self, cohort: Cohort, exchanges: int = 1, gradients: int = 0) -> Cost:
-        """Cost of a round: one model each way per exchange, and `gradients` full gradients beside the steps."""
+        """Cost of a round: a model each way per exchange; `gradients` full gradients beside the steps."""
         steps, message, problem = self.solver.steps, cohort.message(exchanges), cohort.whole
         used = steps * cohort.total(self.solver.samples(problem)) + gradients * cohort.total(problem.sizes)
         return Cost(message, message, exchanges, iterations=steps, sample_gradients=used)

@@ -64,7 +64,7 @@ class NewtonType(Method, ABC):
         return ServerModel(np.zeros((len(streams), problem.dim)))
 
     def budget(self, ctx: Round, problem, runs: int) -> NDArray:
-        """Bits per coordinate that each client may send, (R, N); enough for all vectors if there is no channel."""
+        """Bits per coordinate that each client may send, (R, N); without a channel, all that it needs."""
         if ctx.budget is None:
             return np.full((runs, problem.n_clients), problem.dim * max(self.b_max, self.value_bits))
         return np.broadcast_to(ctx.budget, (runs, problem.n_clients))
