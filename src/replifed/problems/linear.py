@@ -1,4 +1,4 @@
-"""Objective of linear models, dense or sparse, and the checks that data pass before compiled loops read them."""
+"""Objective of linear models, dense or sparse, and checks of their data before compiled loops read them."""
 
 from __future__ import annotations
 
