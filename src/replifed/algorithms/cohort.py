@@ -1,4 +1,4 @@
-"""The clients of one round: all of them, a cohort of fixed size, or those of a mask."""
+"""Clients of one round: all of them, a cohort of fixed size, or a varying subset given as a mask."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class _Machine:
         self._bytes = 0  # of storages and tensors
 
     def run(self, program: bytes) -> Any:
-        """Return what the program leaves."""
+        """Return the result of the program."""
         stack: list[Any] = []
         marks: list[int] = []
         memo: dict[Any, Any] = {}

@@ -182,6 +182,6 @@ def _reasons(url: str) -> Iterator[None]:
 
 
 def _plain(text: Any) -> str:
-    """Return what a server has sent as a short line of printable characters."""
+    """Return a server's text as a short line of printable characters."""
     line = "".join(letter if letter.isprintable() else "?" for letter in " ".join(str(text).split()))
     return line if len(line) <= 120 else f"{line[:117]}..."

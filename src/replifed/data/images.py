@@ -173,7 +173,7 @@ def _taken_out(path: Path) -> Iterator[Path]:
 def read_writers_idx(
     paths: Sequence[Path], counts: Counts, writers: int = WRITERS, digits: int = DIGITS
 ) -> tuple[NDArray[np.uint8], NDArray]:
-    """Read MNIST's training images and QMNIST's extended labels; returns what `read_writers_hdf5` does."""
+    """Read MNIST's training images and QMNIST's extended labels, as `read_writers_hdf5` returns them."""
     pixels, extended = map(idx_array, paths)
     if extended.ndim != 2 or extended.shape[1] <= _WRITER or len(extended) != len(pixels):
         raise DataError(

@@ -1,4 +1,4 @@
-"""Custom data sets: a LibSVM, CSV, parquet or npz file, or a Python function, checked as built-in ones."""
+"""Custom data sets: a LibSVM, CSV, parquet or npz file, or a Python function, checked like built-in data."""
 
 from __future__ import annotations
 

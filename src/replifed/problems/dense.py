@@ -365,7 +365,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
 
     @property
     def _ridge(self) -> NDArray:
-        """Weight of |x|^2 / 2 beside the unweighted sum of a client's losses, shape (S, N)."""
+        """Weight of |x|^2 / 2 for a loss that is the plain sum over a client's samples, shape (S, N)."""
         # batch_weights are n_i times the weight of a sample.
         return (self.l2 * self.sizes / self.batch_weights).astype(self.dtype)
 
@@ -434,7 +434,7 @@ class DenseLocalModels:
 
 
 def _check_sizes(sizes: NDArray, shape: tuple[int, ...]) -> None:
-    """Refuse numbers of samples for which features of `shape` (S, N, m) have no room."""
+    """Reject numbers of samples that exceed the rows of features of `shape` (S, N, m)."""
     *clients, capacity = shape
     if sizes.shape != tuple(clients) or sizes.dtype.kind not in "iu":
         raise ReplifedError(

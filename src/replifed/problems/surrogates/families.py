@@ -138,7 +138,7 @@ class Poisson(Family):
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonKnownMean(Poisson):
-    """The same model where E[Z], the `mean` over all clients, is known: one statistic.
+    """The `Poisson` model with a known `mean` E[Z] over all clients, and a single statistic.
 
     psi = -E[Z] theta, phi = -e^theta, sbar = E[e^h | z, theta], T(s) = log(E[Z] / (s + lam)). MM-1 holds in
     expectation over the data.
