@@ -1,9 +1,9 @@
 """The contract of a federated algorithm.
 
-An algorithm is a frozen dataclass of settings with pure methods: `init` makes the state, `round`
-maps a state to the next one and its cost, `observe` names what metrics may look at. It does not
-print, draw, read files or remember anything outside its state; cohorts, recording, progress,
-divergence and tuning are the simulator's.
+An algorithm is a frozen dataclass of settings with pure methods: `init` builds the initial state,
+`round` maps a state to the next one and its cost, and `observe` returns the arrays that metrics may
+read. An algorithm does not print, plot, read files or keep anything outside its state; the simulator
+handles cohorts, recording, progress, divergence and tuning.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from replifed.randomness import Streams
 
 
 class Round(NamedTuple):
-    """What the simulator tells an algorithm of the round it is to run.
+    """Inputs of one round, which the simulator passes to the algorithm.
 
-    `t` is the round's number, from 0. `active` says which clients take part, None if all do, and `chosen`
-    which these are, where all rounds have equally many. `budget` are the bits per coordinate that each client
-    may send, None if unlimited. `streams` draw this round's random numbers. `owned` allows the round to write
-    to the arrays of its state, which nobody else keeps: clients that are out then need not be copied.
+    `t` is the round's number, from 0. `active` masks the clients that take part (None: all), and `chosen`
+    holds their indices if the cohort has a fixed size. `budget` holds the bits per coordinate that each
+    client may send (None: unlimited). `streams` draws this round's random numbers. If `owned`, the round may
+    overwrite the arrays of its state, which nobody else uses: inactive clients then need not be copied.
     """
 
     t: int
@@ -52,13 +52,13 @@ class Round(NamedTuple):
 
 
 class ServerModel(NamedTuple):
-    """State of a method whose clients remember nothing: the server's model x_t, (R, D)."""
+    """State of a method with stateless clients: the server's model x_t, (R, D)."""
 
     x: NDArray
 
 
 class Guarantee(NamedTuple):
-    """What a method's authors have proved of it."""
+    """Convergence guarantee that a method's authors have proved."""
 
     linear_to_bias: bool  # linear convergence up to the optimal statistical bias
     unbounded_dissimilarity: bool  # no bound on how the clients' gradients differ, except at the solution
@@ -74,11 +74,11 @@ class Algorithm(Protocol):
 
     @property
     def stochastic(self) -> bool:
-        """Whether `init` or rounds draw random numbers."""
+        """True if `init` or rounds draw random numbers."""
 
     @property
     def partial_participation(self) -> bool:
-        """Whether only some of the clients may take part in a round."""
+        """True if a round may run with only some of the clients."""
 
     def init(self, problem: Any, streams: Streams) -> Any:
         """State before round 0."""
@@ -86,36 +86,36 @@ class Algorithm(Protocol):
     def round(self, state: Any, problem: Any, ctx: Round) -> tuple[Any, Cost]:
         """One communication round: the next state, and its cost, summed over clients.
 
-        Changes no argument, but for a state that is `owned`.
+        Changes no argument, except a state that is `owned`.
         """
 
     def observe(self, state: Any) -> dict[str, NDArray]:
-        """What metrics may look at; "server" always, shape (R, D)."""
+        """Arrays that metrics may read, by name; always "server", the server's model (R, D)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """What most methods have in common: checked settings, and the state of `ServerModel`.
+    """Base of most methods: it checks the settings, and its state is `ServerModel`.
 
-    Its contract is checked (`replifed check`) on the settings `small`, or on others that its `example` has.
-    Where it applies it has a class attribute:
+    `replifed check` tests the contract on `example()`, by default with the settings `small`. Optional class
+    attributes:
 
     needs : tuple of type
         Capabilities that the problem must have, `Smooth` and `LocalSteps` by default.
     partial_participation : bool
-        Whether only some of the clients may take part in a round; true by default.
+        Whether a round may run with only some of the clients; true by default.
     tuned : str
         Setting that a comparison tunes, as a multiple of 1/L; `step` by default.
     label : str
-        Name in figures and tables; that of the class by default.
+        Name in figures and tables; the class's name by default.
     equal_clients_differ : str
-        Why clients with the same data and random numbers do not act as one.
+        Reason why clients with the same data and random numbers do not act as one.
     centralised : bool
-        Whether the data are where the server is, so that nothing is sent.
+        Whether the server holds the data, so that nothing is sent.
     counts_differ, exchanges_differ : str
-        Why a round books less work than it takes, or fewer exchanges than it needs.
+        Reason why a round books less work than it takes, or fewer exchanges than it needs.
     weighted : bool
-        Whether it averages with the problem's weights p_i; if not, plain means will do (`weighting`).
+        Whether it averages with the problem's weights p_i, not with 1/N (see `weighting`).
     """
 
     needs: ClassVar[tuple[type, ...]] = (Smooth, LocalSteps)
@@ -127,7 +127,7 @@ class Method:
 
     @property
     def stochastic(self) -> bool:
-        """Whether rounds draw random numbers: where there are minibatches, if a method says nothing else."""
+        """True if rounds draw random numbers; by default, if the method has a minibatch size."""
         return getattr(self, "batch", None) is not None
 
     def init(self, problem: Any, streams: Streams) -> Any:
@@ -138,7 +138,7 @@ class Method:
 
     @classmethod
     def example(cls) -> Self:
-        """With small settings, for the checks of the contract."""
+        """Method with small settings, for the checks of the contract."""
         return cls(**{**_small_settings(cls), **cls.small})
 
 
@@ -176,7 +176,7 @@ COUNT = Range(1, whole=True)
 
 @cache
 def _allowed(kind: type) -> dict[str, Any]:
-    """What the annotations of a dataclass allow of its fields: a `Range`, or the words of a `Literal`."""
+    """Allowed values of a dataclass's fields, from the annotations: a `Range`, or a `Literal`'s words."""
     hints = get_type_hints(kind, include_extras=True)
     allowed: dict[str, Any] = {}
     for field in fields(kind):
@@ -201,9 +201,9 @@ def _small_settings(kind: type) -> dict[str, Any]:
 
 
 def check_settings(owner: Any) -> None:
-    """Refuse settings that are not what their annotations allow, naming method, setting, value and range.
+    """Reject settings that their annotations do not allow, naming method, setting, value and range.
 
-    A number may be an array with one value a run (a step-size grid), and None where that is its default.
+    A number may also be an array with one value per run (a step-size grid), or None if that is its default.
     """
     for field in fields(owner):
         allowed, value = _allowed(owner.__class__).get(field.name), getattr(owner, field.name)
@@ -218,5 +218,5 @@ def check_settings(owner: Any) -> None:
 
 
 def per_run(setting: float | NDArray, array: NDArray) -> NDArray:
-    """Shape a setting, one value a run or one for all, so that it multiplies `array` (R, ...)."""
+    """Reshape a setting, one value per run or one for all, so that it multiplies `array` (R, ...)."""
     return np.asarray(setting, dtype=array.dtype).reshape(-1, *(1,) * (array.ndim - 1))

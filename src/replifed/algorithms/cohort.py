@@ -1,4 +1,4 @@
-"""The clients of one round: all of them, a cohort of fixed size, or those of a mask."""
+"""Clients of one round: all of them, a cohort of fixed size, or a varying subset given as a mask."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _EXACT = 100
 
 
 class Cohort:
-    """Who takes part in a round; arrays of those who compute are (R, c, ...).
+    """Clients of a round: c of them compute, so that their arrays are (R, c, ...).
 
-    In a cohort of fixed size only its clients compute. With a mask every client computes, and those that are
-    out keep what they had.
+    In a cohort of fixed size only the participants compute. With a mask every client computes, and the
+    results of inactive clients are discarded.
 
     Attributes
     ----------
     whole : the problem of all N clients.
-    index : int array, shape (R or 1, c), which clients compute; None for all.
-    mask : boolean array, shape (R or 1, c), which of these take part; None for all.
+    index : int array, shape (R or 1, c), the clients that compute; None for all.
+    mask : boolean array, shape (R or 1, c), true for those of them that take part; None for all.
     """
 
     def __init__(self, problem: Any, ctx: Round) -> None:
@@ -37,9 +37,9 @@ class Cohort:
         self.mask = ctx.active if ctx.chosen is None else None
 
     def packed(self) -> Cohort:
-        """The same cohort with c clients that compute, as many as the largest mask has.
+        """Cohort in which only c clients compute, the largest number of active clients of any run.
 
-        Runs with fewer active clients fill up with clients that are out.
+        Runs with fewer active clients are filled up with inactive ones.
         """
         if self.mask is None:
             return self
@@ -52,12 +52,12 @@ class Cohort:
 
     @property
     def clients(self) -> NDArray:
-        """Numbers of the clients that compute, shape (R or 1, c)."""
+        """Indices of the clients that compute, shape (R or 1, c)."""
         return np.arange(self.whole.n_clients)[None] if self.index is None else self.index
 
     @cached_property
     def problem(self) -> Any:
-        """The problem of those who compute."""
+        """Problem restricted to the clients that compute."""
         return self.whole if self.index is None else self.whole.with_clients(self.index)
 
     @property
@@ -67,28 +67,28 @@ class Cohort:
 
     @property
     def size(self) -> int:
-        """Number of clients that take part, for methods where it must not change; refuses masks."""
+        """Number of clients that take part, for methods in which it must not change; rejects masks."""
         if self.mask is not None:
             raise ReplifedError("this method takes cohorts of a fixed size only")
         return self.clients.shape[1]
 
     @property
     def sizes(self) -> NDArray:
-        """Samples n_i of those who compute, shape (R or 1, c)."""
+        """Numbers of samples n_i of the clients that compute, shape (R or 1, c)."""
         return self.take(self.whole.sizes)
 
     # -- their part of arrays --------------------------------------------------------------------
 
     def take(self, a: NDArray) -> NDArray:
-        """Of an array (R or 1, N, ...), the part of those who compute."""
+        """Entries of an array (R or 1, N, ...) for the clients that compute."""
         if self.index is None:
             return a
         return a[np.arange(len(a))[:, None] if len(a) > 1 else 0, self.index]
 
     def put(self, old: NDArray, new: NDArray) -> NDArray:
-        """`old` (R, N, D) with what those who take part have made of it, `new` (R, c, D).
+        """Array (R, N, D): `new` (R, c, D) for the clients that take part, `old` (R, N, D) for the others.
 
-        `old` is a field of the round's state, and is written to where the round owns that.
+        `old` is a field of the round's state, and is overwritten if the round owns that state.
         """
         if self.mask is not None:
             new = np.where(self.mask[..., None], new, self.take(old))
@@ -99,7 +99,7 @@ class Cohort:
         return out
 
     def mean(self, a: NDArray) -> NDArray:
-        """Mean over those who take part, (R, c, D) -> (R, D); 0 where nobody does."""
+        """Mean over the clients that take part, (R, c, D) -> (R, D); 0 if none does."""
         if self.mask is None:
             return a.mean(axis=1)
         return np.where(self.mask[..., None], a, 0.0).sum(axis=1) / np.maximum(self.count, 1)[:, None]
@@ -109,9 +109,9 @@ class Cohort:
     ) -> NDArray:
         """`weight` times a sum over all N clients, (R, D).
 
-        It was `known` before those who compute turned `old` into `new`, (R, c, D). It is summed anew,
-        `exact()`, unless a cohort is drawn from many clients; then so every hundredth round, lest rounding
-        errors add up.
+        It was `known` before the clients that compute replaced `old` (R, c, D) by `new`. For a cohort of
+        fixed size from many clients it is updated, and summed anew by `exact()` every hundredth round, which
+        keeps rounding errors from adding up. Otherwise it is summed anew in every round.
         """
         few = self.whole.n_clients <= MANY or self.index is None or self.mask is not None
         if few or self._ctx.t % _EXACT == 0:
@@ -119,7 +119,7 @@ class Cohort:
         return known + weight * (new - old).sum(axis=1)
 
     def total(self, a: NDArray) -> NDArray:
-        """Sum over those who take part of one number a client, `a` (S, N); shape (R or 1,)."""
+        """Sum of one number per client, `a` (S, N), over the clients that take part; shape (R or 1,)."""
         if 1 < len(a) < len(self._ctx.streams):
             a = np.repeat(a, len(self._ctx.streams) // len(a), axis=0)
         a = self.take(a)
@@ -141,7 +141,7 @@ class Cohort:
         return [drawn[:, k] for k in range(steps)]
 
     def _holds_all(self, size: int) -> bool:
-        """Whether minibatches of `size` take all samples, of any client, so that all clients do alike."""
+        """True if minibatches of `size` hold all samples of every client, so that full batches are used."""
         # Those who compute first: they may be few.
         return size >= self.sizes.max() and size >= self.whole.sizes.max()
 
@@ -150,7 +150,7 @@ class Cohort:
         return None if size is None or self._holds_all(size) else steps * size
 
     def samples(self, size: int | None) -> NDArray:
-        """Samples that all who compute look at in one local step on minibatches of `size`, (R or 1,)."""
+        """Samples used in one local step on minibatches of `size` by all clients that compute, (R or 1,)."""
         sizes = self.sizes
         if size is None or self._holds_all(size):
             return sizes.sum(axis=1)
@@ -159,7 +159,7 @@ class Cohort:
     def draw(self, solver: Any, steps: int | None = None) -> NDArray | None:
         """Random numbers of a local solver's steps.
 
-        A client's do not depend on who else takes part, unless clients are many.
+        Those of a client do not depend on which others take part, unless there are many clients.
         """
         steps = solver.steps if steps is None else steps
         if self.index is not None and self.whole.n_clients > MANY:
@@ -170,7 +170,7 @@ class Cohort:
         return np.take_along_axis(drawn, self.index[:, None, :, None], axis=2)
 
     def message(self, vectors: int = 1) -> NDArray:
-        """Bits of `vectors` dense models, to or from all who take part together, (R or 1,)."""
+        """Bits of `vectors` dense models, summed over all clients that take part, one way, (R or 1,)."""
         return self.count * vectors * dense_bits(self.whole.dim)
 
     def cost(
@@ -181,9 +181,9 @@ class Cohort:
         up: NDArray | int | None = None,
         down: NDArray | int | None = None,
     ) -> Cost:
-        """Cost of a round of `steps` local steps on minibatches of size `batch`; refuses masks.
+        """Cost of a round of `steps` local steps on minibatches of size `batch`; rejects masks.
 
-        A client sends `up` bits and is sent `down`, a dense model by default.
+        A client sends `up` bits and receives `down` bits, a dense model each by default.
         """
         sent, told = (dense_bits(self.whole.dim) if bits is None else bits for bits in (up, down))
         used = steps * self.samples(batch)

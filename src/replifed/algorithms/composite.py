@@ -25,7 +25,7 @@ class Composite(Method):
 
     Notes
     -----
-    The objective of the problem has no 1-norm: it belongs to the method.
+    The problem's objective has no 1-norm: the method adds it.
     """
 
     step: Annotated[float | NDArray, POSITIVE]

@@ -16,14 +16,14 @@ from replifed.randomness import Streams
 
 
 class Accelerated(NamedTuple):
-    """Two sequences, of which the second is the output."""
+    """State of the accelerated methods: two sequences, of which the second is the output."""
 
     w: NDArray  # (R, D)
     ag: NDArray  # (R, D), w_ag
 
 
 class Coupling(NamedTuple):
-    """gamma, alpha and beta of the coupled sequences, one or one a run."""
+    """Parameters gamma, alpha and beta of the coupled sequences, one value or one per run."""
 
     gamma: NDArray
     alpha: NDArray
@@ -31,7 +31,7 @@ class Coupling(NamedTuple):
 
 
 def coupling(variant: str, eta: float | NDArray, mu: float | NDArray, K: int) -> Coupling:
-    """Parameters of FedAc-I, of FedAc-II, and of the naive method, whose gamma knows nothing of K."""
+    """Parameters of FedAc-I, FedAc-II, and the naive method, whose gamma does not depend on K."""
     eta, mu = np.asarray(eta, float), np.asarray(mu, float)
     gamma = np.sqrt(eta / mu) if variant == "naive" else np.maximum(eta, np.sqrt(eta / (mu * K)))
     if variant == "2":
@@ -43,15 +43,15 @@ def coupling(variant: str, eta: float | NDArray, mu: float | NDArray, K: int) ->
 
 @dataclass(frozen=True, kw_only=True)
 class AcceleratedMethod(Method):
-    """What FedAc and accelerated minibatch SGD share: settings, start, and one accelerated step.
+    """Settings, start and accelerated step that FedAc and accelerated minibatch SGD share.
 
     Parameters
     ----------
     step : eta, one or one a run (R,).
-    local_steps : K; the samples of so many steps are one round.
-    batch : samples of a client in each of them; None takes all.
+    local_steps : K; one round uses the samples of K steps.
+    batch : minibatch size of a client's step; None takes all of its samples.
     mu : strong-convexity constant; by default that of the problem.
-    start_deviation : of the start, w = w_ag ~ N(0, start_deviation^2 I).
+    start_deviation : standard deviation of the start, w = w_ag ~ N(0, start_deviation^2 I).
     """
 
     step: Annotated[float | NDArray, POSITIVE]

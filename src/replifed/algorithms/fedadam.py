@@ -38,7 +38,7 @@ class FedAdam(Method):
 
     Parameters
     ----------
-    step : Adam's step at the server, one or one a run (R,). The clients' only scales what Adam normalises.
+    step : Adam's step at the server, one or one a run (R,). Clients have none: Adam would cancel its scale.
     batch, server_batch : samples of P and of Q in a client's minibatches.
     start_steps : steps that train both networks to the identity beforehand.
     cycle : lambda, the weight of the cycle term.

@@ -35,7 +35,7 @@ class FedAdamServer(FedAvg):
     ----------
     server_step : eta, one or one a run (R,).
     beta_1, beta_2 : decay of the moments.
-    tau : how adaptive it is; larger is less.
+    tau : degree of adaptivity: the larger, the less adaptive.
     """
 
     server_step: Annotated[float | NDArray, POSITIVE] = 0.01

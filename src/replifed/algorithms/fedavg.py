@@ -20,7 +20,8 @@ class FedAvg(Method):
     Parameters
     ----------
     step : local step size eta, one or one a run (R,).
-    local_steps : K here; in the box, clients make E epochs of minibatches, and K is the number of clients.
+    local_steps : K, the number of local steps. (In the paper's Algorithm 1, clients make E epochs of
+        minibatches, and K is the number of clients.)
     batch : minibatch size; None takes all of a client's samples.
     """
 

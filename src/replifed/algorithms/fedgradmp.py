@@ -20,8 +20,8 @@ from replifed.problems.base import LocalSteps, RestrictedMinimiser, Smooth
 class FedGradMP(Method):
     """Clients run stochastic gradient matching pursuit; the server averages and prunes.
 
-    With atoms other than the standard basis, models are the coefficients of x in the dictionary, and the
-    problem is that of the features A_i Psi.
+    With a dictionary Psi other than the standard basis, a model is the vector of x's coefficients in Psi,
+    and the problem has the features A_i Psi.
 
     Parameters
     ----------
@@ -29,17 +29,17 @@ class FedGradMP(Method):
     local_steps : K.
     batch : minibatch size b of the gradient that selects the support; None takes all of a client's samples.
     projection : approx and P: exact thresholding (orthonormal atoms) by default.
-    solver : of the sub-problem: exact (Algorithm 1), or by `inner_steps` steps of gradient
-        descent, on all samples or on minibatches, from the current iterate (Algorithm 2).
+    solver : solver of the sub-problem: exact (Algorithm 1), or `inner_steps` steps of gradient descent from
+        the current iterate, on all samples or on minibatches (Algorithm 2).
     step : step size of "sgd", a number or one per run, (R,); the others need none.
-    reuse : whether the first step of "sgd" takes the gradient that selected the support, so that a local
-        iteration costs `inner_steps` gradients and not one more.
+    reuse : whether the first step of "sgd" reuses the gradient that selected the support, so that a local
+        iteration costs `inner_steps` gradients, not `inner_steps` + 1.
     radius : R of the optional projection on a ball.
 
     Notes
     -----
-    The boxes begin with Lambda empty; here it is the support of x_t at the start of each round. Algorithm 2
-    sums p_i x_i over all N clients; here the cohort's weights are scaled to sum to one.
+    In the paper's boxes Lambda is empty at first; here it is the support of x_t at the start of each round.
+    Algorithm 2 sums p_i x_i over all N clients; here the cohort's weights are scaled to sum to one.
     """
 
     sparsity: Annotated[int | NDArray, COUNT]

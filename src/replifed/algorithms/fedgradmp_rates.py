@@ -1,6 +1,7 @@
 """Bounds of Theorems 5 and 7 on FedGradMP (Jeong, Needell, Qin 2023), as functions of its constants.
 
-All for exact projections, eta_1 = eta_2 = eta_3 = 1, and full batches, for which theta is best infinite.
+All bounds hold for exact projections, eta_1 = eta_2 = eta_3 = 1, and full batches, for which an infinite
+theta is best.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def theorem5(constants: Constants, local_steps: int, slope: float, accuracy: flo
     constants : Constants
     local_steps : K.
     slope : sum_i p_i max_{|Omega| = 4 tau} |P_Omega grad f_i(x*)|^2.
-    accuracy : delta of Theorem 7; mu(i) is then twice that of Theorem 5, and the terms of kappa 2^K times.
+    accuracy : delta of Theorem 7, which doubles the mu(i) of Theorem 5 and multiplies kappa's terms by 2^K.
     """
     p, low, high = constants.weights, constants.convexity, constants.smoothness
     beta1 = constants.beta1()

@@ -18,7 +18,7 @@ class FedHT(HardThresholding):
 
     Notes
     -----
-    The box counts k = 1..K and sends x_{t,K}, which would be K - 1 steps; the text says K, taken here.
+    The paper's box counts k = 1..K and sends x_{t,K}, which is K - 1 steps; its text says K steps, as here.
     """
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:

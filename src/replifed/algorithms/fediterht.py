@@ -18,8 +18,8 @@ from replifed.operators.hard_threshold import hard_threshold
 class FedIterHT(HardThresholding):
     """K local steps with a threshold after each, average, threshold at the server.
 
-    Settings are those of `HardThresholding`. Messages are sparse both ways. As in `FedHT`, K steps
-    are taken where the box's indices make K - 1.
+    Settings: `HardThresholding`. Messages are sparse both ways. As in `FedHT`, a round has K steps, although
+    the indices of the paper's box give K - 1.
     """
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:

@@ -19,7 +19,7 @@ from replifed.randomness import Streams
 
 
 class Variates(NamedTuple):
-    """State of FedMM, where x is the surrogate S, and of parameter aggregation, where it is theta."""
+    """State of FedMM, with the surrogate S as x, and of parameter aggregation, with theta as x."""
 
     x: NDArray  # (R, D), what the server averages
     theta: NDArray  # (R, d), the model: T(S_t), or x itself
@@ -31,18 +31,18 @@ class Variates(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FedMM(Method):
-    """Clients answer with surrogates; the server averages, projects and minimises.
+    """Clients compute surrogates; the server averages, projects and minimises.
 
     Parameters
     ----------
     beta : gamma_t = min(1, beta / t^decay), one or one a run (R,).
-    decay : 0 keeps the step.
-    alpha : step of the control variates, one or one a run (R,); 0 leaves them out. In theory at most
-        1 / (1 + omega), where E|Quant(v) - v|^2 <= omega |v|^2.
-    bits : bits a coordinate of the messages; None sends them whole.
-    batch : samples of each client in a minibatch; None takes all.
-    participation : probability p that a client takes part, where clients do so independently. Where the
-        cohort has a fixed size it is known from that.
+    decay : exponent of t; 0 keeps the step constant.
+    alpha : step of the control variates, one or one a run (R,); 0 switches them off. The theory asks for at
+        most 1 / (1 + omega), where E|Quant(v) - v|^2 <= omega |v|^2.
+    bits : bits per coordinate of a message; None sends it unquantised.
+    batch : minibatch size; None takes all of a client's samples.
+    participation : probability p that a client takes part, if clients do so independently. A cohort of fixed
+        size c implies p = c / N.
 
     Notes
     -----
@@ -96,21 +96,21 @@ class FedMM(Method):
     sends_minimiser: ClassVar = True
 
     def aggregated(self, problem, s: NDArray) -> NDArray:
-        """What the server averages of a client's surrogate S: S itself."""
+        """Quantity that the server averages, from a client's surrogate S: S itself."""
         return s
 
     def project(self, problem, x: NDArray) -> NDArray:
-        """The nearest to `x` of what a client may send."""
+        """Projection of `x` on the set of valid surrogates."""
         return problem.project(x)
 
     def minimise(self, problem, x: NDArray) -> NDArray:
-        """The model that belongs to `x`."""
+        """Model theta of the server's `x`: the minimiser of that surrogate."""
         return problem.T(x)
 
     # -- messages --------------------------------------------------------------------------------
 
     def _probability(self, cohort: Cohort) -> float:
-        """p, how likely a client is to take part."""
+        """Probability p that a client takes part."""
         if cohort.mask is None:
             return cohort.size / cohort.whole.n_clients
         if self.participation is None:
@@ -140,7 +140,7 @@ class FedMM(Method):
 class ParameterAggregation(FedMM):
     """The naive scheme: each client minimises its own surrogate, and the server averages parameters (21).
 
-    The same lines as FedMM's with T(S_{t+1,i}) and theta in place of S_{t+1,i} and S, and no projection.
+    FedMM's algorithm with T(S_{t+1,i}) in place of S_{t+1,i}, theta in place of S, and no projection.
     """
 
     sends_minimiser: ClassVar = False  # beside what it averages, which is the minimiser

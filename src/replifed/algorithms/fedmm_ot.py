@@ -1,10 +1,11 @@
 """FedMM-OT: a federated transport map by aggregation of potentials (Dieuleveut et al. 2025, Algorithm 3).
 
-The loss (33) has no lower bound if both networks minimise it jointly, unless its cycle term is heavy. The
-potential omega therefore takes its derivative with the other map held fixed, as in the solver that the paper
-cites. The conjugate theta, which learns from the cycle term alone there, maximises as in saddle-point
-solvers: it descends E_Q [f(grad psi(Y)) - <Y, grad psi(Y)>], whose minimum is -E_Q f*. The cycle term,
-lambda E_Q |grad f(grad psi(Y)) - Y|^2, is added to both with the weight `cycle`, zero by default.
+The loss (33) has no lower bound if both networks minimise it jointly, unless lambda, the weight of its cycle
+term, is large. So the gradient in the potential's omega holds the conjugate's map grad psi fixed, as in the
+solver that the paper cites. In that solver the conjugate's theta learns from the cycle term alone; here it
+maximises, as in saddle-point solvers: it descends E_Q [f(grad psi(Y)) - <Y, grad psi(Y)>], whose minimum is
+-E_Q f*. Both objectives include the cycle term lambda E_Q |grad f(grad psi(Y)) - Y|^2; lambda is the setting
+`cycle`, zero by default.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from replifed.randomness import Streams
 
 
 class AdamState(NamedTuple):
-    """Moments of Adam and the number of steps made, shape (R, D) and (R,)."""
+    """Moments of Adam (R, D), and the number of steps taken (R,)."""
 
     mean: NDArray
     square: NDArray
@@ -59,7 +60,7 @@ def no_moments(runs: int, dim: int, dtype: np.dtype) -> AdamState:
 def identity_networks(net: ICNN, streams: Streams, dtype: np.dtype, steps: int) -> NDArray:
     """Parameters of a network whose gradient is close to the identity on 3 N(0, I), shape (R, D).
 
-    They come from random ones by `steps` steps of Adam on minibatches of 256.
+    Random parameters are trained by `steps` steps of Adam on minibatches of 256.
     """
     R = len(streams)
     flat = streams.draw("start", lambda rng: rng.standard_normal(net.parameters))
@@ -144,7 +145,7 @@ class FedMMOT(Method):
     gamma : the server's step towards the average.
     alpha : step of the control variates.
     server_step : Adam's step for the conjugate.
-    server_steps : its steps a round; ten in the paper.
+    server_steps : Adam steps on the conjugate in each round; ten in the paper.
     batch, server_batch : samples of a client's minibatch of P, and of a minibatch of Q.
     start_steps : steps that train both networks to the identity beforehand.
     cycle : lambda, the weight of the cycle term.

@@ -23,7 +23,8 @@ class FedNova(Method):
     ----------
     step : local step size eta, one or one a run (R,).
     local_steps : the largest tau_i.
-    work : "samples": tau_i goes with n_i, as epochs do; "equal": all take as many steps, which is FedAvg.
+    work : "samples": tau_i is proportional to n_i, as with epochs; "equal": all tau_i are equal, as in
+        FedAvg.
     batch : minibatch size; None takes all of a client's samples.
     """
 

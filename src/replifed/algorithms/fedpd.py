@@ -16,7 +16,7 @@ from replifed.randomness import Streams
 
 
 class FedPDState(NamedTuple):
-    """Two models a client and one at the coordinator."""
+    """State of Fed-PD: two vectors per client and the coordinator's model."""
 
     x: NDArray  # (R, N, D), the clients' models
     dual: NDArray  # (R, N, D), the multipliers lambda_i
@@ -55,5 +55,5 @@ class FedPD(SolverMethod):
 
 
 def theory_eta(L: float | NDArray) -> float | NDArray:
-    """The end of the range 0 < eta < (sqrt 5 - 1) / (4 L) of the method's convergence theorem."""
+    """Upper end of the range 0 < eta < (sqrt 5 - 1) / (4 L) of the method's convergence theorem."""
     return (np.sqrt(5.0) - 1.0) / (4.0 * np.asarray(L))

@@ -17,7 +17,7 @@ from replifed.randomness import Streams
 
 
 class FedPLTState(NamedTuple):
-    """Two models a client and one at the coordinator."""
+    """State of Fed-PLT: two vectors per client and the coordinator's mean."""
 
     x: NDArray  # (R, N, D), the clients' models
     z: NDArray  # (R, N, D), their auxiliary variables
@@ -26,7 +26,7 @@ class FedPLTState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FedPLT(SolverMethod):
-    """Peaceman-Rachford splitting of sum_i f_i(x) + h(x) with a few local steps for its proximal maps.
+    """Peaceman-Rachford splitting of sum_i f_i(x) + h(x), with local steps for the proximal maps of the f_i.
 
     Parameters
     ----------

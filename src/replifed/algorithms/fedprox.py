@@ -20,14 +20,14 @@ class FedProx(Method):
     Parameters
     ----------
     step : local step size eta, one or one a run (R,).
-    local_steps : K. The paper asks for a gamma-inexact minimiser of h_k, however it is found.
+    local_steps : K. The paper asks for a gamma-inexact minimiser of h_k by any solver.
     mu : weight of the proximal term, one or one a run (R,); with 0 this is FedAvg.
     batch : minibatch size; None takes all of a client's samples.
 
     Notes
     -----
-    The box draws clients with probability p_k and averages them equally; here cohorts are drawn uniformly and
-    weigh with p_k, as in FedAvg.
+    The paper's box draws clients with probability p_k and takes their plain mean; here cohorts are drawn
+    uniformly and averaged with the weights p_k, as in FedAvg.
     """
 
     step: Annotated[float | NDArray, POSITIVE]

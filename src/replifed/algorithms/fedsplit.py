@@ -30,7 +30,7 @@ class FedSplit(SolverMethod):
     ----------
     s : step of the proximal map, one or one a run (R,).
     solver : steps on f_j(u) + |u - (2 x - z_j)|^2 / (2 s), from x as in the paper's inexact form, so that x*
-        stays where it is; `Exact` is the box itself.
+        remains a fixed point; `Exact` gives the paper's Algorithm 1.
     """
 
     s: Annotated[float | NDArray, POSITIVE]

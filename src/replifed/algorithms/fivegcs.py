@@ -16,7 +16,7 @@ from replifed.randomness import Streams
 
 
 class FiveGCSState(NamedTuple):
-    """What is kept between rounds."""
+    """State of 5GCS."""
 
     x: NDArray  # (R, D), the server's model
     u: NDArray  # (R, N, D), the clients' dual variables
@@ -28,7 +28,7 @@ class FiveGCS(SolverMethod):
     """Local steps on proximal problems of the cohort, whose gradients are the dual variables.
 
     The mean of the M losses is split into sum_m F_m + (mu / 2) |x|^2 with F_m = (f_m - (mu / 2) |x|^2) / M,
-    mu the least strong-convexity constant.
+    mu the smallest strong-convexity constant.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from replifed.algorithms.newton_type import Direction, NewtonType, solve_runs
 
 @dataclass(frozen=True, kw_only=True)
 class Giant(NewtonType):
-    """p = -sum_i p_i H_i^{-1} g, in full whatever the channel: two exchanges a round, and the line search.
+    """p = -sum_i p_i H_i^{-1} g, sent unquantised on any channel: two exchanges a round, and the line search.
 
     Notes
     -----

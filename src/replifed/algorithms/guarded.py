@@ -1,4 +1,4 @@
-"""Custom code at arm's length: it may not end or fork the process, and global state is set back after it."""
+"""Guard around custom code: it cannot end or fork the process, and global state is restored after it."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ class _LeftError(BaseException):
 def guarded(path: Path | str, what: str) -> Iterator[list[str]]:
     """Run custom code of the file `path`, called `what` in messages.
 
-    Yields a list, to which the names of global state are added in the end that the code has changed. It is
-    set back, by the outermost of such blocks.
+    Yields a list. At the end it gets the names of the global state that the code has changed; the outermost
+    of nested blocks restores that state.
 
     Raises
     ------
     EndsProcessError
-        With its line, if the code ends the process or forks it, by any exception but `Exception` and
-        `KeyboardInterrupt`.
+        The code ends the process or forks it, or raises an exception that is neither an `Exception` nor a
+        `KeyboardInterrupt`; the error names the line.
     """
     global _inside
     changed: list[str] = []
@@ -129,14 +129,14 @@ def _refused(name: str) -> Callable[..., None]:
 
 
 def located(error: BaseException, path: Path | str) -> str:
-    """File and line at which an error was raised; the file alone, if no line of it is involved."""
+    """File `path` and its line at which an error was raised; the file alone if no line of it is involved."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     return f"{path}:{lines[-1]}" if lines else str(path)
 
 
 def members_at_arms_length(cls: type, path: Path) -> dict[str, Any]:
-    """Functions that `cls` and its bases in the file `path` define, guarded."""
+    """Guarded versions of the functions that `cls` and its bases in the file `path` define."""
     kept: dict[str, Any] = {}
     for one in reversed(cls.__mro__):
         for name, member in vars(one).items() if one.__module__ == cls.__module__ else ():
@@ -150,7 +150,7 @@ def members_at_arms_length(cls: type, path: Path) -> dict[str, Any]:
 
 
 def at_arms_length(function: Callable[..., Any], path: Path) -> Callable[..., Any]:
-    """Function that runs guarded; what it changes is set back, and said once."""
+    """Guarded version of a function: global state that it changes is restored, and reported once."""
 
     @wraps(function)
     def kept(*arguments: Any, **named: Any) -> Any:
@@ -163,7 +163,7 @@ def at_arms_length(function: Callable[..., Any], path: Path) -> Callable[..., An
 
 
 def say(path: Path | str, what: str, changed: list[str]) -> None:
-    """Print, once each, what custom code has changed."""
+    """Report the global state that custom code has changed, each name once."""
     for name in changed:
         text = f"replifed: {path}: {what} changes {name}, which is set back"
         if text not in _said:

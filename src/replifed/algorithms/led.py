@@ -16,7 +16,7 @@ from replifed.randomness import Streams
 
 
 class LEDState(NamedTuple):
-    """What is kept between rounds."""
+    """State of LED."""
 
     x: NDArray  # (R, D), the model that all clients hold after averaging
     y: NDArray  # (R, N, D), the clients' dual variables; their sum is zero
@@ -28,7 +28,7 @@ class LED(SolverMethod):
 
     Parameters
     ----------
-    alpha : step size, one or one a run (R,); that of the local steps, too, unless the solver has its own.
+    alpha : step size, one or one a run (R,), also of the local steps unless the solver has its own.
     beta : weight of the dual variable, one or one a run (R,).
     solver : N_e steps on f_i(phi) + (beta / alpha) <y_i, phi>.
     """

@@ -1,8 +1,8 @@
-"""What clients do between two communications: a few steps on an objective of their own.
+"""Local solvers: the steps that a client takes between two communications, on an objective of its own.
 
 A method states its clients' objectives, d_i(w) = f_i(w) + <a_i, w> + b |w|^2 / 2, and a local
-solver takes some steps down on them. All six methods of the Fed-PLT comparison have this form,
-so that any solver works within any of them.
+solver takes some descent steps on them. All six methods of the Fed-PLT comparison have this form, so each of
+them accepts any solver.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LocalObjective:
 
     Parameters
     ----------
-    problem : with `PerClientModels` and `Smooth`; its clients are those that take part.
+    problem : problem with `PerClientModels` and `Smooth`, restricted to the clients that take part.
     linear : a, shape (R, N, D).
     ridge : b, one or one a run (R,); may be negative as long as d_i is strongly convex.
     """
@@ -60,7 +60,7 @@ class LocalObjective:
         return H + per_run(self.ridge, H) * np.eye(w.shape[-1])
 
     def mu_L(self, runs: int) -> tuple[NDArray, NDArray]:
-        """Least strong-convexity and largest smoothness constant of all d_i, each (R or 1, 1, 1)."""
+        """Smallest strong-convexity and largest smoothness constant of all d_i, each (R or 1, 1, 1)."""
         mu, L = self.problem.common_mu_L()
         if len(mu) > 1:
             mu, L = (np.repeat(constant, runs // len(constant)) for constant in (mu, L))
@@ -68,18 +68,18 @@ class LocalObjective:
         return mu[:, None, None] + ridge, L[:, None, None] + ridge
 
     def descent(self, w: NDArray, steps: int, step: NDArray) -> NDArray:
-        """`w` after so many gradient steps on every d_i."""
+        """Models after `steps` gradient steps from `w` (R, N, D) on every d_i."""
         return self.problem.per_client_descent(w, steps, step, ridge=self.ridge, linear=self.linear)
 
     def minibatch_descent(self, w: NDArray, drawn: NDArray, step: NDArray) -> NDArray | None:
-        """`w` after a step on each minibatch `drawn` (R or 1, K, N, b); None where that is not compiled."""
+        """Models after a step from `w` on each minibatch `drawn` (R or 1, K, N, b); None if not compiled."""
         compiled = getattr(self.problem, "minibatch_steps", None)
         if compiled is None:
             return None
         return compiled(w, list(drawn.swapaxes(0, 1)), step, ridge=self.ridge, linear=self.linear)
 
     def kept(self, runs: NDArray) -> LocalObjective:
-        """The same for the runs where `runs` (R,) is true."""
+        """Objective of the runs for which `runs` (R,) is true."""
         ridge = self.ridge
         if isinstance(ridge, np.ndarray) and ridge.size > 1:
             ridge = ridge[runs]
@@ -93,7 +93,7 @@ def proximal(problem: Any, v: NDArray, rho: float | NDArray) -> LocalObjective:
 
 
 class LocalSolver(ABC):
-    """Some steps down on the clients' objectives.
+    """A rule for the descent steps on the clients' objectives.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class LocalSolver(ABC):
         return None
 
     def samples(self, problem: Any) -> NDArray:
-        """Samples that each client looks at in one step, shape (S, N)."""
+        """Samples that each client uses in one step, shape (S, N)."""
         return problem.sizes
 
     @abstractmethod
@@ -121,12 +121,12 @@ class LocalSolver(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class SteppedSolver(LocalSolver):
-    """A local solver that goes step by step.
+    """A local solver that repeats one step.
 
     Parameters
     ----------
     steps : N_e.
-    step : step size, one or one a run (R,); the best constant one for the objective's mu and L by default.
+    step : step size, one or one a run (R,); by default, the best constant one for the objective's mu and L.
     """
 
     steps: Annotated[int, COUNT]
@@ -157,7 +157,7 @@ class SteppedSolver(LocalSolver):
         return done
 
     def _constants(self, objective: LocalObjective, runs: int) -> tuple[NDArray, ...]:
-        """The step size and what else is constant, each of shape (R or 1, 1, 1)."""
+        """Step size and other constants of the steps, each of shape (R or 1, 1, 1)."""
         mu, L = objective.mu_L(runs)
         return (2.0 / (mu + L) if self.step is None else np.reshape(self.step, (-1, 1, 1)),)
 
@@ -168,11 +168,11 @@ class SteppedSolver(LocalSolver):
     def _advance(
         self, state: tuple[NDArray, ...], objective: LocalObjective, drawn: Any, step: NDArray, *rest: Any
     ) -> tuple[NDArray, ...]:
-        """The state one step later; its first entry is the clients' models."""
+        """State after one more step; its first entry is the clients' models."""
 
 
 def random_steps(ctx: Round, mean: int, runs: int) -> NDArray:
-    """L ~ Geom(1 / mean), the local steps until the next average, which all clients take; (R,)."""
+    """Number of local steps until the next average, L ~ Geom(1 / mean), common to all clients; (R,)."""
     L = ctx.streams.draw("local_steps", lambda rng: rng.geometric(1.0 / mean, 1))[:, 0]
     return np.broadcast_to(L, (runs,))
 
@@ -205,8 +205,8 @@ class Accelerated(SteppedSolver):
 
     Notes
     -----
-    mu and L are those of the objective d, on which the steps go down. Fed-PLT's paper prints those of f_i,
-    which lack what the proximal term adds. `step` stands for 1 / L.
+    mu and L are those of the objective d that the steps minimise. Fed-PLT's paper prints those of f_i,
+    without the contribution of the proximal term. `step` stands for 1 / L.
     """
 
     def _constants(self, objective, runs):
@@ -232,7 +232,7 @@ class Stochastic(SteppedSolver):
     Notes
     -----
     The batch's sum is scaled so that its expectation is the full gradient. Fed-PLT's paper scales it by
-    1 / q, with q all samples of the client; for a mean loss, unbiased is 1 / |B|.
+    1 / q, with q the number of the client's samples; for a mean loss, the unbiased factor is 1 / |B|.
     """
 
     batch: Annotated[int, COUNT]
@@ -299,9 +299,9 @@ class Noisy(SteppedSolver):
 
 @dataclass(frozen=True, kw_only=True)
 class Exact(LocalSolver):
-    """The minimiser of d by Newton's method, with which Fed-PLT is Peaceman-Rachford splitting itself.
+    """The minimiser of d by Newton's method; with it, Fed-PLT is exact Peaceman-Rachford splitting.
 
-    Not a number where a Hessian is singular.
+    NaN where a Hessian is singular.
     """
 
     steps: ClassVar[int] = 1  # type: ignore[misc]
@@ -322,7 +322,7 @@ class Exact(LocalSolver):
 
 @dataclass(frozen=True, kw_only=True)
 class SolverMethod(Method):
-    """What methods share whose clients remember something, and use a local solver.
+    """Base of methods with stateful clients and a local solver.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ class SolverMethod(Method):
         return self.solver.stochastic
 
     def cost(self, cohort: Cohort, exchanges: int = 1, gradients: int = 0) -> Cost:
-        """Of a round: in each exchange a model there and back; `gradients` full ones beside the steps."""
+        """Cost of a round: a model each way per exchange; `gradients` full gradients beside the steps."""
         steps, message, problem = self.solver.steps, cohort.message(exchanges), cohort.whole
         used = steps * cohort.total(self.solver.samples(problem)) + gradients * cohort.total(problem.sizes)
         return Cost(message, message, exchanges, iterations=steps, sample_gradients=used)

@@ -18,12 +18,12 @@ def gradient_steps(
 ) -> NDArray:
     """Local models after K steps w <- w - eta grad l(w; b) from the server's model w_t.
 
-    Losses and data for which local models have a compiled `descend` take it; it is held to this loop.
+    Local models with a compiled `descend` for their loss and data use it; tests compare it with `loop`.
 
     Parameters
     ----------
     local : the clients' models, with `start` w_t.
-    batches : of each of the K steps, as `Cohort.minibatches` draws them.
+    batches : minibatches of each of the K steps, as `Cohort.minibatches` draws them.
     eta : step size, one or one a run (R,).
     pull : mu, one or one a run (R,), for steps on l(w; b) + mu / 2 |w - w_t|^2.
     tau : sparsity level, one or one a run (R,), for H_tau after each step.
@@ -40,7 +40,7 @@ def loop(
     pull: float | NDArray,
     tau: int | NDArray | None,
 ) -> NDArray:
-    """What `gradient_steps` means, step by step."""
+    """Plain loop that defines `gradient_steps`."""
     w = w_t = local.start
     eta, mu = per_run(eta, w), per_run(pull, w)
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Minibatch SGD, plain and accelerated: one step on the samples of FedAvg's K (Yuan and Ma 2020)."""
+"""Minibatch SGD, plain and accelerated: one step on the samples of FedAvg's K steps (Yuan and Ma 2020)."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class AcceleratedStochastic(Accelerated):
 class Uncoordinated(LocalSolver):
     """A solver, with its number of steps, for each client (Fed-PLT's Remark 1).
 
-    For deterministic solvers, and cohorts that are masks, in which every client computes.
+    Only deterministic solvers, and only cohorts in which every client computes (masks).
     """
 
     solvers: tuple[LocalSolver, ...]

@@ -36,9 +36,9 @@ class NewtonType(Method, ABC):
     line_search : None takes eta = 1.
     epsilon : a run stops, and costs nothing more, once the norm of its gradient is below it.
     b_max : bits of a coordinate of a gradient or a vector that a client sends at full quality.
-        Eigenvalues, other scalars, and messages of the server take 32.
-    single_precision : whether unquantised numbers are rounded to 32-bit floats and cost 32 bits each, as
-        those of first-order methods; otherwise they are not rounded and cost b_max bits, as in the papers.
+        Eigenvalues, other scalars and the server's messages take 32 bits.
+    single_precision : whether unquantised numbers are rounded to 32-bit floats and cost 32 bits each, as in
+        first-order methods; otherwise they are not rounded and cost b_max bits, as in the papers.
     """
 
     line_search: Armijo | None = field(default_factory=Armijo)
@@ -53,25 +53,25 @@ class NewtonType(Method, ABC):
 
     @property
     def value_bits(self) -> int:
-        """Bits of a coordinate that is sent exactly."""
+        """Bits of a coordinate that is sent unquantised."""
         return BITS_PER_VALUE if self.single_precision else self.b_max
 
     def sent(self, exact: NDArray) -> NDArray:
-        """Array as received, if it is sent without quantisation."""
+        """Array as the receiver gets it without quantisation."""
         return exact.astype(np.float32).astype(float) if self.single_precision else exact
 
     def init(self, problem, streams: Streams) -> Any:
         return ServerModel(np.zeros((len(streams), problem.dim)))
 
     def budget(self, ctx: Round, problem, runs: int) -> NDArray:
-        """Bits per coordinate of each client, (R, N); without a channel enough for all vectors."""
+        """Bits per coordinate that each client may send, (R, N); without a channel, all that it needs."""
         if ctx.budget is None:
             return np.full((runs, problem.n_clients), problem.dim * max(self.b_max, self.value_bits))
         return np.broadcast_to(ctx.budget, (runs, problem.n_clients))
 
     @abstractmethod
     def direction(self, state, g: NDArray, problem, ctx: Round) -> Direction:
-        """Return the direction of a method, from the gradient g (R, n) at the server's model."""
+        """Return the method's search direction, from the gradient g (R, n) at the server's model."""
 
     def round(self, state, problem, ctx: Round) -> tuple[Any, Cost]:
         """Move the runs that have not converged along p, by the step of the line search."""

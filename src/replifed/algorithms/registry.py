@@ -68,7 +68,7 @@ def register(methods: Mapping[str, str]) -> None:
 
 
 def registered() -> dict[str, str]:
-    """Environment variable that tells other processes the custom methods, and its value."""
+    """Name and value of the environment variable that passes the custom methods to other processes."""
     return {_VARIABLE: os.environ[_VARIABLE]} if _VARIABLE in os.environ else {}
 
 

@@ -31,7 +31,7 @@ def step_size(beta: float | NDArray, decay: float, t: int, runs: int) -> NDArray
 
 @dataclass(frozen=True, kw_only=True)
 class SaSsmm(Method):
-    """S <- S + gamma_{t+1} (oracle of E sbar(Z, T(S)) - S), where all data are.
+    """S <- S + gamma_{t+1} (oracle of E sbar(Z, T(S)) - S), at a server that holds all data.
 
     The oracle is the clients' minibatch means, averaged with the clients' weights. With all samples and
     gamma = 1 this is MM itself: EM for a Jensen surrogate, proximal gradient for a quadratic one.
@@ -40,7 +40,7 @@ class SaSsmm(Method):
     ----------
     beta : gamma_t = min(1, beta / t^decay), one or one a run (R,).
     decay : 0 keeps the step; 1 with beta = 1 makes S the plain mean of all oracles.
-    batch : samples of each client in a minibatch; None takes all.
+    batch : minibatch size; None takes all of a client's samples.
     """
 
     beta: Annotated[float | NDArray, POSITIVE]

@@ -22,7 +22,7 @@ from replifed.randomness import Streams
 
 
 class Shifts(NamedTuple):
-    """What is kept between communications."""
+    """State of Scaffnew."""
 
     x: NDArray  # (R, D), the model that all clients hold after one
     h: NDArray  # (R, N, D), the clients' control variates; their sum is zero
@@ -30,9 +30,9 @@ class Shifts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Scaffnew(SolverMethod):
-    """Steps x_i <- x_i - gamma (grad f_i(x_i) - h_i), of which each is followed by an average with chance p.
+    """Steps x_i <- x_i - gamma (grad f_i(x_i) - h_i), each followed by an average with probability p.
 
-    A round is what happens until the next average, L ~ Geom(p) steps, which all clients take.
+    A round consists of the L ~ Geom(p) steps until the next average; L is common to all clients.
 
     Parameters
     ----------
@@ -65,5 +65,5 @@ class Scaffnew(SolverMethod):
 
 
 def theory_rate(gamma: float, p: float, mu: float) -> float:
-    """max(1 - gamma mu, 1 - p^2): by so much E Psi falls in an iteration, if gamma <= 1 / L (Theorem 3.5)."""
+    """max(1 - gamma mu, 1 - p^2), the factor of E Psi in one iteration for gamma <= 1 / L (Theorem 3.5)."""
     return max(1.0 - gamma * mu, 1.0 - p**2)

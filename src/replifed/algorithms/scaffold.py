@@ -16,7 +16,7 @@ from replifed.randomness import Streams
 
 
 class Controls(NamedTuple):
-    """What is kept between rounds."""
+    """State of SCAFFOLD."""
 
     x: NDArray  # (R, D), the server's model
     c: NDArray  # (R, D), the server's control variate, the mean of the clients'
@@ -25,20 +25,20 @@ class Controls(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Scaffold(SolverMethod):
-    """K steps y_i <- y_i - eta_l (g_i(y_i) - c_i + c); the mean change goes to x, that of c_i to c.
+    """K steps y_i <- y_i - eta_l (g_i(y_i) - c_i + c); x and c get the mean changes of y_i and c_i.
 
     Parameters
     ----------
     step : eta_l, one or one a run (R,).
     solver : K steps on f_i(y) + <c - c_i, y>, from x.
-    option : of the control variates: 1, the gradient of all samples at x; 2, the mean gradient of the steps,
+    option : new control variate: 1, the gradient of all samples at x; 2, the mean gradient of the steps,
         c_i - c + (x - y_i) / (K eta_l).
     server_step : eta_g.
 
     Notes
     -----
-    Both x and c go down and both changes up: two vectors each way. (The paper remarks that a client need not
-    be sent c if it took part in the last round, one and a half; that is not counted here.)
+    The server sends x and c, a client both changes: two vectors each way. (The paper remarks that a client
+    that took part in the last round need not receive c; that saving is not counted here.)
     """
 
     step: Annotated[float | NDArray, POSITIVE]

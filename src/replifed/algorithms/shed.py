@@ -24,7 +24,7 @@ RENEWALS = ("fibonacci", "fibonacci_numbers", "once")
 
 
 def renews(renewals: str | int, t: int) -> bool:
-    """Return True if round t = 1, 2, ... is in the set I of rounds with new Hessians.
+    """Return True if round t = 1, 2, ... belongs to I, the rounds with new Hessians.
 
     `renewals` is "fibonacci" (gaps of 1, 2, 3, 5, 8, ...), "fibonacci_numbers", "once" (I = {1}), or a
     period P (I = {1, 1 + P, 1 + 2 P, ...}).
@@ -61,7 +61,7 @@ class SharedEigenpairs(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Shed(NewtonType):
-    """SHED: sends further eigenvectors each round, exactly, as many as the budget allows.
+    """SHED: in each round, sends as many further eigenvectors as the budget allows, unquantised.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Shed(NewtonType):
         return Direction(state._replace(received=stored, bits=bits, q=q), p, sent, hessians=N * renewed)
 
     def _renew(self, state: SharedEigenpairs, problem, ctx: Round) -> SharedEigenpairs:
-        """State with new Hessians, of which nothing has been sent."""
+        """State with new Hessians, before any of their eigenvectors is sent."""
         values, vectors = eigenpairs(problem.client_hessians(state.x))
         dither = empty = vectors[:, :, :0]
         if self.quantises:
@@ -123,21 +123,21 @@ class Shed(NewtonType):
     quantises: ClassVar = False
 
     def allocate(self, state: SharedEigenpairs, B: NDArray) -> NDArray:
-        """Bits per coordinate of each vector after this round, (R, N, n)."""
+        """Bits per coordinate of each eigenvector sent up to the end of this round, (R, N, n)."""
         n, full = state.bits.shape[-1], self.b_max if self.quantises else self.value_bits
         q = np.minimum(state.q + B // full, n - 1)
         return np.where(np.arange(n) < q[..., None], full, 0)
 
     def send(self, state: SharedEigenpairs, bits: NDArray, k: int, ctx: Round) -> NDArray:
-        """Return the first `k` vectors, all that are in use, as the server has them after this round."""
+        """Return the first `k` eigenvectors (all in use) as the server holds them after this round."""
         return self.sent(state.vectors[:, :, :k])
 
     def read(self, received: NDArray) -> NDArray:
-        """Return the vectors that enter the server's Hessian."""
+        """Return the eigenvectors that enter the server's Hessian."""
         return received
 
     def vector_bits(self, before: NDArray, after: NDArray) -> NDArray:
-        """Bits per coordinate of the vectors that all clients send in a round, summed, (R,)."""
+        """Bits per coordinate that a round adds, summed over all clients and eigenvectors, (R,)."""
         return (after - before).sum(axis=(1, 2))
 
 
@@ -147,7 +147,7 @@ class _Allocating(Shed):
 
     Parameters
     ----------
-    q_choice : choice of q_t: by (21) for qbar = q_{t-1} + B alone (Section IV-C), or for every q.
+    q_choice : choice of q_t: solve (21) for qbar = q_{t-1} + B alone (Section IV-C), or for every q.
     """
 
     q_choice: Literal["heuristic", "exact"] = "heuristic"
@@ -159,7 +159,7 @@ class _Allocating(Shed):
 
 @dataclass(frozen=True, kw_only=True)
 class IdealShed(_Allocating):
-    """ideal-SHED: sends exactly the vectors of which Q-SHED would send bits."""
+    """ideal-SHED: sends, unquantised, the eigenvectors of which Q-SHED would send bits."""
 
     def vector_bits(self, before: NDArray, after: NDArray) -> NDArray:
         return self.value_bits * (vectors_in_use(after) - vectors_in_use(before)).sum(axis=1)
@@ -167,12 +167,12 @@ class IdealShed(_Allocating):
 
 @dataclass(frozen=True, kw_only=True)
 class NQShed(Shed):
-    """NQ-SHED: SHED with each new vector quantised at once with b_max bits per coordinate.
+    """NQ-SHED: SHED in which each new eigenvector is quantised at once, with b_max bits per coordinate.
 
     Parameters
     ----------
     dither, overload : see `operators.quantise`.
-    normalise : whether the server scales received vectors to unit length, unlike the paper.
+    normalise : whether the server scales received vectors to unit length; the paper does not.
     """
 
     dither: Literal["nested", "none", "added", "fresh"] = "nested"

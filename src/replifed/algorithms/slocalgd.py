@@ -21,10 +21,10 @@ from replifed.network.ledger import Cost
 
 @dataclass(frozen=True, kw_only=True)
 class SLocalGD(SolverMethod):
-    """Steps along grad f_i(x_i) - grad f_i(y) + grad f(y), each followed by an average with chance p.
+    """Steps along grad f_i(x_i) - grad f_i(y) + grad f(y), each followed by an average with probability p.
 
-    A round is what happens until the next average, L ~ Geom(p) steps. The reference y is the last average, so
-    that a round has two exchanges: the gradients at y, and the models.
+    A round consists of the L ~ Geom(p) steps until the next average. The reference point y is the last
+    average, so a round has two exchanges: the gradients at y, and the models.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ class SLocalGD(SolverMethod):
 
     Notes
     -----
-    S-Local-SVRG with all samples in each gradient. There y is renewed with a probability of its own; here at
+    S-Local-SVRG with full gradients. S-Local-SVRG renews y with a separate probability; here y is renewed at
     every average, the case that ProxSkip's authors compare with (not checked against their text). With a
-    fixed number of steps it is FedLin.
+    fixed number of steps the method is FedLin.
     """
 
     solver: SteppedSolver

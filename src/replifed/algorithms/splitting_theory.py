@@ -17,7 +17,7 @@ def zeta(mu: float, L: float, rho: float) -> float:
 
 
 def best_step(mu: float, L: float, rho: float) -> float:
-    """Gradient step gamma = 2 / (L + mu + 2 / rho) with the least chi."""
+    """Gradient step gamma = 2 / (L + mu + 2 / rho) with the smallest chi."""
     return 2.0 / (mu + L + 2.0 / rho)
 
 
@@ -30,7 +30,7 @@ def chi(mu: float, L: float, rho: float) -> float:
 def printed_accelerated_contraction(mu: float, L: float, steps: int) -> float:
     """chi(N_e) as Proposition 3 and Lemma 7 print it: (1 + L / mu) (1 - sqrt(mu / L))^N_e.
 
-    It takes the place of chi^N_e. The proof of Lemma 7 bounds the square of the distance by it.
+    It replaces the factor chi^N_e of gradient steps. The proof of Lemma 7 bounds the squared distance by it.
     """
     return (1 + L / mu) * (1 - math.sqrt(mu / L)) ** steps
 
@@ -59,9 +59,10 @@ def contraction(
 ) -> NDArray:
     """S (2, 2) of Proposition 1 for `steps` (accelerated) gradient steps, the best constant ones.
 
-    It bounds the distances of (x, z) to the fixed point after a round by those before. As `printed` it has
-    the constant of eq. (14), and for accelerated steps mu and L of f_i and chi(N_e) of Lemma 7. Corrected it
-    has 1 / rho times that constant, mu and L of d_i, and chi(N_e) of the proof of Lemma 7.
+    S bounds the distances of (x, z) to the fixed point after a round in terms of those before it. If
+    `printed`, S has the constant of eq. (14), and for accelerated steps mu and L of f_i and the chi(N_e) of
+    Lemma 7. Otherwise it is corrected: it has 1 / rho times that constant, mu and L of d_i, and the chi(N_e)
+    of the proof of Lemma 7.
     """
     if accelerated and printed:
         s = printed_accelerated_contraction(mu, L, steps)
@@ -80,8 +81,8 @@ def linear_round(hessians: NDArray, rho: float, steps: int, gamma: float = 0.0) 
 
     Parameters
     ----------
-    hessians : of each f_i at the minimiser, shape (N, D, D).
-    steps, gamma : number and length of gradient steps; no steps stand for the exact proximal map.
+    hessians : Hessian of each f_i at the minimiser, shape (N, D, D).
+    steps, gamma : number and size of gradient steps; zero steps stand for the exact proximal map.
     """
     N, D, _ = hessians.shape
     curvatures, vectors = np.linalg.eigh(hessians)
@@ -110,7 +111,7 @@ def error_bound(
     norm_S : |S|, below one.
     start : distance before round 0.
     noise : nu, mean norm of the additive error of a round.
-    least, most : smallest and largest probability of participation.
+    least, most : smallest and largest participation probability of the clients.
     """
     sigma = math.sqrt(1 - least + least * norm_S**2)
     return math.sqrt(most / least) * (sigma**rounds * start + (1 - sigma**rounds) / (1 - sigma) * noise)

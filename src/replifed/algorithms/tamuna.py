@@ -24,7 +24,7 @@ from replifed.randomness import Streams
 
 
 class TAMUNAState(NamedTuple):
-    """What is kept between rounds."""
+    """State of TAMUNA."""
 
     x: NDArray  # (R, D), the server's model
     h: NDArray  # (R, N, D), the clients' control variates; their sum is zero
@@ -36,10 +36,11 @@ class TAMUNA(SolverMethod):
 
     Parameters
     ----------
-    gamma : step size, one or one a run (R,); that of the local steps, too, unless the solver has its own.
+    gamma : step size, one or one a run (R,), also of the local steps unless the solver has its own.
     eta : step of the control variates, one or one a run (R,).
-    solver : local steps on f_i(w) - <h_i, w>; their mean number is its `steps`, 1 / p. All draw one L.
-    sparsity : s: each coordinate is sent by s of the clients that take part, at least 2; all by default.
+    solver : local steps on f_i(w) - <h_i, w>; their mean number is its `steps`, 1 / p. L is common to all
+        clients.
+    sparsity : s >= 2, the number of participating clients that send each coordinate; all by default.
     """
 
     gamma: Annotated[float | NDArray, POSITIVE]
@@ -82,10 +83,10 @@ class TAMUNA(SolverMethod):
         return state, Cost(bits, down, iterations=counts, sample_gradients=used)
 
     def _senders(self, cohort: Cohort, ctx: Round, dim: int) -> NDArray | None:
-        """Which client sends which coordinate, boolean (R or 1, c, D); None if all send all.
+        """Mask (R or 1, c, D) of the coordinates that each client sends; None if all send all.
 
-        Coordinate j is sent by the s clients that come after number s j on a circle; their order on
-        it is drawn.
+        Coordinate j is sent by the s clients at the places from s j on of a circle, on which the clients have
+        a random order.
         """
         if self.sparsity is None:
             return None

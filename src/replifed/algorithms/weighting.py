@@ -1,4 +1,4 @@
-"""Weights of clients, for methods with and without: every method minimises F = sum_i p_i f_i."""
+"""Clients' weights: methods with and without weighted means all minimise F = sum_i p_i f_i."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _EQUAL = 1e-6
 
 
 def handed(method: type[Any], problem: Any) -> Any:
-    """The problem as a method gets it.
+    """Problem that a method minimises: rewritten with equal weights if the method takes plain means.
 
-    A method whose attribute `weighted` is true averages with the weights p_i. Any other takes plain means:
-    where weights differ it gets F = (1 / N) sum_i N p_i f_i, with the constants of these losses.
+    A method whose attribute `weighted` is true averages with the weights p_i. Any other takes plain means: if
+    the weights differ, it gets F = (1 / N) sum_i (N p_i f_i), with the constants of the losses N p_i f_i.
 
     Raises
     ------

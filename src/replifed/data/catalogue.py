@@ -23,7 +23,7 @@ _CONFIG = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, config=_CONFIG)
 class Counts:
-    """Counts of a parsed table; None if no checked number is known, and for classes in regression.
+    """Counts of a parsed table; None if no verified number is known, and for classes in regression.
 
     `features` also bounds the column indices of LibSVM files. Explicit zeros do not count as non-zeros.
     """
@@ -36,9 +36,9 @@ class Counts:
 
 @dataclass(frozen=True, config=_CONFIG)
 class RawFile:
-    """One file, called `name` in ``<raw folder>/<data set>/``; hashes are the officially known ones.
+    """One file, called `name` in ``<raw folder>/<data set>/``, with its official hashes.
 
-    No download may have more than `most_bytes`.
+    A download of more than `most_bytes` is rejected.
     """
 
     name: str
@@ -60,8 +60,9 @@ class RawFile:
 class Form:
     """A form in which a data set is available: all `files`, read by a `parser` of `replifed.data.parse`.
 
-    Substitutes hold other real data than the paper's; artefacts that use them show the `stamp`. A table of
-    this form must have its `counts` and `content_sha256`; None means those of the data set (originals only).
+    Substitutes are real data other than the paper's; figures and tables that use them show the `stamp`. A
+    table of this form must have its `counts` and `content_sha256`; if None, an original must have those of
+    the data set.
     """
 
     name: str
@@ -78,10 +79,10 @@ class Dataset:
     """A data set; `id` is its name in configuration files and paths.
 
     Binary labels are stored as -1 and +1, multi-class labels as they are, targets as floats, and zeros where
-    there are no labels. An original has the `counts` and `content_sha256`, which is None until somebody has
-    fetched the original. `forms` come originals first, in order of preference; the `surrogate` of last resort
-    is a `generator` of `replifed.data.surrogates` and its settings. `terms` of use are printed whenever files
-    are fetched.
+    there are no labels. An original has these `counts` and this `content_sha256`, which is None until
+    somebody has fetched an original. `forms` come originals first, in order of preference; the `surrogate` of
+    last resort is a `generator` of `replifed.data.surrogates` and its settings. `terms` of use are printed
+    whenever files are fetched.
     """
 
     id: str
@@ -120,7 +121,7 @@ PACKAGED = "packaged"  # the form of such a copy
 def _libsvm(
     file: str, group: str, published: str, packaged: str = "", most_bytes: int = MOST_BYTES
 ) -> tuple[Form, ...]:
-    """Return the original forms of a LibSVM file; only the packing that LibSVM offers has a URL.
+    """Return the original forms of a LibSVM file; only the compression that LibSVM offers has a URL.
 
     `packaged` is the hash of the copy in the package, if there is one.
     """
@@ -138,7 +139,7 @@ def _libsvm(
 
 
 def in_one_line(error: ValidationError) -> str:
-    """Return the place and the message of each of pydantic's errors in one line."""
+    """Return the location and message of each of pydantic's errors, in one line."""
     messages = ((".".join(map(str, one["loc"])), one["msg"]) for one in error.errors())
     return "; ".join(": ".join(filter(None, message)) for message in messages)
 
@@ -164,7 +165,7 @@ CATALOGUE: Mapping[str, Dataset] = MappingProxyType(_read(_FILE.read_text(encodi
 
 
 def offered() -> dict[str, str]:
-    """Return the data sets of installed packages, by name: MODULE:FUNCTION."""
+    """Return the data sets that installed packages offer, as MODULE:FUNCTION by name."""
     return {point.name: point.value for point in entry_points(group="replifed.datasets")}
 
 

@@ -1,8 +1,8 @@
 """Weights of networks from torch's zip checkpoints, read without torch.
 
-A checkpoint is a zip with a pickle that rebuilds tensors, and with the tensors' bytes. A pickle is a program:
-`_Machine` runs the few operations that tensors need, on dictionaries with texts for keys, and calls nothing
-that the file names. So a small file can neither run code, nor nest or repeat values without end.
+A checkpoint is a zip with the tensors' bytes and a pickle that rebuilds the tensors. A pickle is a program:
+`_Machine` runs only the few operations that tensors need, on dictionaries with strings as keys, and calls
+nothing that the file names. So a small file can neither run code, nor nest or repeat values without end.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def read_potentials(paths: Sequence[Path], counts: Counts) -> tuple[NDArray, NDA
 
 
 class _Machine:
-    """Runs the pickle of an archive; names that it has are texts here, with a mark in front."""
+    """Runs the pickle of an archive; names that the pickle looks up become marked strings (`_Name`)."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile, folder: str) -> None:
         self._path, self._archive, self._folder = path, archive, folder
@@ -85,7 +85,7 @@ class _Machine:
         self._bytes = 0  # of storages and tensors
 
     def run(self, program: bytes) -> Any:
-        """Return what the program leaves."""
+        """Return the result of the program."""
         stack: list[Any] = []
         marks: list[int] = []
         memo: dict[Any, Any] = {}
@@ -171,7 +171,7 @@ class _Machine:
 
 
 class _Name(str):
-    """A name that a pickle looks up; a text of the pickle is none."""
+    """A name that a pickle looks up, unlike a string of the pickle."""
 
 
 def _known(value: str) -> str:

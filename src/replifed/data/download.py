@@ -1,4 +1,4 @@
-"""Download of a file in limited time and up to a limited size, from servers that may do anything."""
+"""Download of a file, with limits on time and size, from servers that are not trusted."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class _BrokenError(Exception):
 def download(url: str, target: Path, most: int) -> None:
     """Download `url`, of at most `most` bytes, to `target`; print the progress every ten seconds.
 
-    A broken connection is tried again, but not a host that does not answer, rejects the request, or answers
-    with a web page.
+    A broken connection is retried; a host that does not answer, rejects the request, or answers with a web
+    page is not.
     """
     if os.environ.get(OFFLINE_VARIABLE, "") not in ("", "0"):
         raise UnavailableError(f"{OFFLINE_VARIABLE} is set")
@@ -64,7 +64,7 @@ def download(url: str, target: Path, most: int) -> None:
 
 
 class _Transfer:
-    """Attempts to download a file of `size` bytes (0: unknown); `count` have come, in all attempts."""
+    """Attempts to download a file of `size` bytes (0: unknown); `count` bytes came in all attempts."""
 
     def __init__(self, url: str, target: Path, most: int) -> None:
         self.url, self.target, self.most = url, target, most
@@ -107,7 +107,7 @@ class _Transfer:
                     self._check_size(self._kept)
 
     def _begin(self, response: Any) -> int:
-        """Return the byte of the file at which the body of an answer begins."""
+        """Return the position in the file at which the body of an answer begins."""
         begin, status, heads = 0, response.status_code, response.headers
         part = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", heads.get("Content-Range", ""), re.ASCII)
         if status == 206 and self._version and part and int(part[1]) == self._kept:
@@ -165,7 +165,7 @@ def _blocks(url: str, response: Any) -> Iterator[bytes]:
 
 @contextmanager
 def _reasons(url: str) -> Iterator[None]:
-    """Turn errors of a connection into those that are tried again, and those that are not."""
+    """Translate errors of a connection into those that are retried and those that are not."""
     from requests.exceptions import ConnectTimeout, ProxyError, RequestException, SSLError
     from urllib3.exceptions import HTTPError, NewConnectionError
 
@@ -182,6 +182,6 @@ def _reasons(url: str) -> Iterator[None]:
 
 
 def _plain(text: Any) -> str:
-    """Return what a server has sent as a short line of printable characters."""
+    """Return a server's text as a short line of printable characters."""
     line = "".join(letter if letter.isprintable() else "?" for letter in " ".join(str(text).split()))
     return line if len(line) <= 120 else f"{line[:117]}..."

@@ -1,8 +1,8 @@
-"""Images, a row each: the idx format of the MNIST family, digits grouped by writer, grey frames of videos.
+"""Images, one per row: the idx format of the MNIST family, digits grouped by writer, grey frames of videos.
 
-Writers are those of the federated EMNIST release, or QMNIST's of MNIST. The first writers with enough digits
-are selected, and of each the first digits. The rows of the table are grouped by writer, with the same number
-of each.
+Writers are those of the federated EMNIST release, or MNIST's writers as given by QMNIST. The first writers
+with enough digits are selected, and the first digits of each. Rows are grouped by writer, equally many for
+each.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CLASS, _WRITER = 0, 2
 
 
 def idx_array(path: Path) -> NDArray:
-    """Read an idx file, plain or packed, as an array of the file's shape in native byte order."""
+    """Read an idx file, plain or compressed, as an array of the file's shape in native byte order."""
     with unpacked(path) as stream:
         start = stream.read(4)
         if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _TYPES:
@@ -87,7 +87,7 @@ def read_writers_hdf5(
     """Read the training part of TensorFlow Federated's `fed_emnist_digitsonly`, an HDF5 file or its archive.
 
     Group ``examples/<writer>`` holds ``pixels`` (n, 28, 28), 1 for white paper and 0 for ink, and ``label``
-    (n,); writers come in the order of their names. All its writers and digits must be there, as many as
+    (n,); writers are in the order of their names. The file must contain all writers and digits, as many as
     `release` says. Returns pixels (writers * digits, 784), 0 for paper and 255 for ink, and labels.
     """
     import h5py  # takes a tenth of a second
@@ -173,7 +173,7 @@ def _taken_out(path: Path) -> Iterator[Path]:
 def read_writers_idx(
     paths: Sequence[Path], counts: Counts, writers: int = WRITERS, digits: int = DIGITS
 ) -> tuple[NDArray[np.uint8], NDArray]:
-    """Read MNIST's training images and QMNIST's extended labels; returns what `read_writers_hdf5` does."""
+    """Read MNIST's training images and QMNIST's extended labels, as `read_writers_hdf5` returns them."""
     pixels, extended = map(idx_array, paths)
     if extended.ndim != 2 or extended.shape[1] <= _WRITER or len(extended) != len(pixels):
         raise DataError(
@@ -189,7 +189,7 @@ def read_writers_idx(
 
 
 def grey(frames: Iterable[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Turn colour frames, (height, width, 3) each, into grey ones, a row each; ties go to the even value."""
+    """Turn colour frames, (height, width, 3) each, into grey ones, one per row; ties go to the even value."""
     return np.stack([_rounded(frame.astype(np.int64) @ _LUMA).reshape(-1) for frame in frames])
 
 

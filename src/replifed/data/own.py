@@ -1,4 +1,4 @@
-"""Custom data sets: a LibSVM, CSV, parquet or npz file, or a Python function, checked as built-in ones."""
+"""Custom data sets: a LibSVM, CSV, parquet or npz file, or a Python function, checked like built-in data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EXACT = 2**53
 
 
 def form_of(settings: Mapping[str, Any]) -> str:
-    """Return the form that is stated, or that follows from the path."""
+    """Return the stated form, or else the form that the path implies."""
     path = settings["path"]
     if "form" in settings:
         return settings["form"]
@@ -41,7 +41,7 @@ def form_of(settings: Mapping[str, Any]) -> str:
 
 
 def file_of(settings: Mapping[str, Any]) -> str:
-    """Return the file with the data, or with the function that returns them."""
+    """Return the file with the data, or with the function that returns the data."""
     path = settings["path"]
     return path.rpartition(":")[0] if form_of(settings) == "python" else path
 
@@ -55,7 +55,7 @@ def is_there(settings: Mapping[str, Any]) -> bool:
 
 
 def names_clients(settings: Mapping[str, Any]) -> bool:
-    """Return True if a data set is seen to name its clients before it is read: by a column, or in an npz."""
+    """Return True if a data set names its clients, by a setting or in an npz, without reading the data."""
     if form_of(settings) != "npz":
         return "client" in settings
     try:
@@ -66,23 +66,23 @@ def names_clients(settings: Mapping[str, Any]) -> bool:
 
 
 def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
-    """Read a data set, check it and write it as a table, whole or not at all.
+    """Read a data set, check it, and write it as a table, completely or not at all.
 
     Parameters
     ----------
     name : of the data set.
     settings : path; optionally form, loss, label and client (columns of csv and parquet), rows and features
-        (the expected numbers), limit_gb (what the file may unpack to and need), and partition_stated (false
-        where clients that the data name would be dropped unasked). Labels become -1 and +1, targets of least
-        squares stay as they are, and classes become 0 to C - 1; clients are numbered, and the metadata of the
-        table have their ids, as texts.
+        (the expected numbers), limit_gb (limit on the unpacked file and on memory), and partition_stated
+        (false if no partition is configured, so that clients named by the data would be ignored). Labels
+        become -1 and +1, targets of least squares stay as they are, and classes become 0 to C - 1; clients
+        are numbered, and the metadata of the table hold their ids as strings.
 
     Raises
     ------
     DataError
-        The file is missing or has another form, holds values that are not numbers or rows without a client,
-        has another number of labels than the loss needs, or of rows or features than expected, or needs more
-        than the limit.
+        The file is missing or has another form; a value is not a number; a row has no client; the number of
+        labels does not fit the loss; the number of rows or features is not the expected one; or the limit is
+        exceeded.
     """
     path, form = settings["path"], form_of(settings)
     if not is_there(settings):
@@ -117,7 +117,7 @@ def _place(settings: Mapping[str, Any], row: int) -> str:
 
 
 def _numbers(settings: Mapping[str, Any], label: NDArray | Words, loss: str) -> NDArray:
-    """Return labels as numbers; those in words by the order of the alphabet."""
+    """Return labels as numbers; text labels are numbered in alphabetical order."""
     name = settings.get("label", "label")
     row: int | None
     if isinstance(label, Words):
@@ -167,7 +167,7 @@ def _targets(path: str, loss: str, y: NDArray) -> NDArray:
 def _numbered(settings: Mapping[str, Any], client: Words) -> tuple[NDArray[np.int32], list[str]]:
     """Return each sample's client as a number from 0, and the id of each number.
 
-    Ids are texts: 007 and 7 are two clients. They are sorted as numbers where they are some.
+    Ids are strings: 007 and 7 are two clients. Whole numbers are sorted by value, before other ids.
     """
     if (row := client.missing()) is not None:
         raise DataError(
@@ -289,7 +289,7 @@ def _array(path: str, what: str, values: Any, dtype: Any = None) -> NDArray:
 
 
 def _check_numbers(path: str, begin: int, rows: Any) -> None:
-    """Refuse features, rows `begin` and on, that are no exact and finite floats."""
+    """Reject features, of rows from `begin` on, that are not finite floats without loss of digits."""
     values = rows if isinstance(rows, np.ndarray) else rows.data
     wrong = ~np.isfinite(_floats(path, "features", values))
     if wrong.any():

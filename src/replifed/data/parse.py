@@ -1,7 +1,7 @@
 """Parsing raw files into a checked table.
 
-The hashes of the raw files are compared with those of the fetched record: a file may have been replaced
-since. Counts and content hash are then compared with the catalogue, since no parser finds all errors.
+The hashes of the raw files are compared with those recorded at the download: a file may have been replaced
+since. Then counts and content hash are compared with the catalogue, since no parser finds all errors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def parse(dataset: Dataset, raw_dir: Path, out: Path) -> dict[str, Any]:
-    """Parse a fetched data set, check it and write it to `out`, an ``.npz``, whole or not at all.
+    """Parse a fetched data set, check it, and write it to `out`, an ``.npz``, completely or not at all.
 
     Returns its metadata: id, task, form, kind, stamp, counts, content_sha256.
     """

@@ -1,8 +1,9 @@
-"""Pins: what an original of which no hash is published was when it was first used.
+"""Pins: hashes of originals without published hashes, recorded at the first use.
 
-Known counts say little: any file of that shape has them. So the size and hash of its files are kept, with the
-counts and the hash of the parsed numbers, and any other file is refused until somebody removes the pin. Pins
-lie in ``pins/`` beside the raw folder, so that they outlive it, and can be committed, unlike downloads.
+Published counts identify no data: any file of the right shape has them. So a pin keeps the size and hash of
+an original's files, with the counts and the hash of the parsed numbers, and any other file is rejected until
+somebody removes the pin. Pins are in ``pins/`` beside the raw folder: they outlive it and, unlike downloads,
+can be committed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from replifed.store.provenance import config_hash
 
 
 class Pin(BaseModel, strict=True, extra="forbid"):
-    """What a data set's original was on first use; `seal` is a hash of the other fields."""
+    """Counts and hashes of a data set's original at its first use; `seal` is a hash of the other fields."""
 
     id: str
     counts: dict[str, int | None]
@@ -32,7 +33,7 @@ class Pin(BaseModel, strict=True, extra="forbid"):
     seal: str = ""
 
     def hash_of(self, name: str) -> str | None:
-        """Return the sha256 of the file called `name`, or None if no form that it belongs to was used."""
+        """Return the sha256 of the file called `name`, or None if no form with that file was used."""
         return next((file.sha256 for file in self.files if file.name == name), None)
 
     def wanted_seal(self) -> str:
@@ -41,23 +42,23 @@ class Pin(BaseModel, strict=True, extra="forbid"):
 
 
 def needs_pin(dataset: Dataset, form: Form) -> bool:
-    """Return True for an original of which no hash is published, neither of its files nor of its content."""
+    """Return True for an original without a published hash, of its files or of its content."""
     hashed = dataset.expected(form)[1] is not None or all(file.has_hash for file in form.files)
     return form.kind == "original" and not hashed
 
 
 def pin_path(raw_dir: Path, id_: str) -> Path:
-    """Return the file in which a data set is pinned."""
+    """Return the path of a data set's pin."""
     return raw_dir.parent / "pins" / f"{id_}.json"
 
 
 def acceptance(path: Path) -> str:
-    """Say how another file is accepted in place of the one that is pinned in `path`."""
+    """Return advice on how to accept another file in place of the one that `path` pins."""
     return f"or accept it as the original: `rm {shlex.quote(str(path))}`, then the same command again"
 
 
 def find_pin(path: Path) -> Pin | None:
-    """Return the pin in `path`, or None without one; one that is damaged or was edited is a `DataError`."""
+    """Return the pin in `path`, or None if there is none; a damaged or edited pin raises `DataError`."""
     remedy = f"restore it, or have the data checked as new: `rm {shlex.quote(str(path))}`"
     try:
         pin = Pin.model_validate_json(path.read_bytes())
@@ -83,7 +84,7 @@ def write_pin(
 
 
 def faults(raw_dir: Path) -> list[str]:
-    """Return a line for each pin that is damaged, and for each raw file that is not the pinned one."""
+    """Return a message for each damaged pin, and for each raw file that differs from its pin."""
     found = []
     for path in sorted(pin_path(raw_dir, "").parent.glob("*.json")):
         try:

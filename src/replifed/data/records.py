@@ -1,4 +1,4 @@
-"""Records of fetched data sets: small files ``<raw folder>/<id>.json`` with the form of each."""
+"""Records of fetched data sets, ``<raw folder>/<id>.json``: the form of each, and its files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def find_record(raw_dir: Path, id_: str) -> dict[str, Any] | None:
 
 
 def read_record(raw_dir: Path, id_: str) -> dict[str, Any]:
-    """Return the record of a data set, which must have been fetched, and must not have changed since."""
+    """Return the record of a data set, which must be fetched and must not have changed since."""
     path = raw_dir / f"{id_}.json"
     hashes.check([path])
     record = find_record(raw_dir, id_)
@@ -59,7 +59,7 @@ def read_record(raw_dir: Path, id_: str) -> dict[str, Any]:
 
 
 def write_record(raw_dir: Path, record: dict[str, Any]) -> None:
-    """Write `record`, unless the file has it already: a new file would rebuild all that depends on it."""
+    """Write `record` unless the file already holds it: a newer file would rebuild all that depends on it."""
     path = raw_dir / f"{record['id']}.json"
     try:
         unchanged = find_record(raw_dir, record["id"]) == record

@@ -1,4 +1,4 @@
-"""Reading raw files: unpacking by suffix, up to the limit, and errors that are found before parsing."""
+"""Raw files: decompression by suffix, up to a limit, and errors that are found before parsing."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _PACKINGS: dict[str, tuple[str, bytes, Callable[..., Any]]] = {
 
 @contextlib.contextmanager
 def unpacked(path: Path) -> Iterator[limits.Reader]:
-    """Open a file, unpacking ``.gz``, ``.bz2`` and ``.xz``; one that is cut short or altered is an error.
+    """Open a file, decompressing ``.gz``, ``.bz2`` and ``.xz``.
 
-    So is one that unpacks to more than the limit, where it does.
+    Reading raises an error if the file is truncated or altered, or once it decompresses to more than the
+    limit.
     """
     name, magic, opened = _PACKINGS.get(path.suffix, ("", b"", open))
     try:
@@ -46,13 +47,13 @@ def unpacked(path: Path) -> Iterator[limits.Reader]:
 
 
 def _check_memory(path: Path) -> None:
-    """Refuse an xz file whose head asks for more memory than the limit."""
+    """Reject an xz file whose header asks for more memory than the limit."""
     with path.open("rb") as packed:
         lzma.LZMADecompressor(memlimit=limits.most()).decompress(packed.read(1 << 16), max_length=1)
 
 
 def stream_error(path: Path) -> str | None:
-    """Unpack a whole file; return the error of its compression, or None."""
+    """Decompress a whole file; return the decompression error, or None."""
     try:
         with unpacked(path) as stream:
             while stream.read(1 << 20):
@@ -63,7 +64,7 @@ def stream_error(path: Path) -> str | None:
 
 
 def looks_like_web_page(path: Path) -> bool:
-    """Return whether the file is HTML or XML, the answer of servers and captive portals."""
+    """Return True if the file is HTML or XML, as servers and captive portals send instead of data."""
     try:
         with path.open("rb") as stream:
             return stream.read(512).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")

@@ -1,14 +1,14 @@
 """Surrogates: generated tables for data sets that are not available.
 
-A surrogate has the shape, the sparsity, the class balance and a cluster structure of its data set, so that
-every experiment runs and costs about as much as on the real data. It carries no information about the real
-data: results on it say nothing about a paper.
+A surrogate has the shape, sparsity and class balance of its data set and some cluster structure, so that
+every experiment runs, at about the cost of the real data. It carries no information about the real data:
+results on a surrogate say nothing about a paper.
 
 Each generator uses two random streams: the *world* (vocabulary, topics, planted weights) and the *sample*
-(the rows). A training and a test part name the same world. Their settings, in the catalogue, are the shape,
-`rows` and `features`; `row_nonzeros`, the mean number of distinct words (or ones) in a row; `clusters`, the
-number of topics, or of groups of rows that are alike; and `positives`, the number of rows labelled +1, by a
-planted linear score with noise.
+(the rows). The training and test set of one data set share a world. Their settings, in the catalogue, are the
+shape, `rows` and `features`; `row_nonzeros`, the mean number of distinct words (or ones) in a row;
+`clusters`, the number of topics, or of groups of rows that are alike; and `positives`, the number of rows
+labelled +1, by a planted linear score with noise.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def digits(
 def ratings(
     world: Generator, sample: Generator, *, rows: int, features: int, nonzeros: int, clusters: int
 ) -> tuple[csr_matrix, NDArray]:
-    """About `nonzeros` ratings from 1 to 5 of films by users, who share tastes; a few have many."""
+    """About `nonzeros` ratings, from 1 to 5, of films by users with shared tastes; a few films get many."""
     from scipy.sparse import csr_matrix
 
     popularity = world.permutation(1 / (np.arange(features) + 30.0) ** 1.1)
@@ -255,7 +255,7 @@ def potentials(
 ) -> tuple[NDArray[np.float32], NDArray]:
     """Networks of `dim` inputs that are convex, as the potentials of a transport map must be, else random.
 
-    A row of X has the `features` parameters of one, the last of which are weights between layers.
+    A row of X has the `features` parameters of one network; the last of them are weights between layers.
     """
     # Heavy tails: a sum of many equal parts would be all but quadratic, and its map all but the identity.
     X = (0.3 * sample.standard_normal((rows, features)) ** 5).astype(np.float32)
@@ -272,7 +272,7 @@ GENERATORS: dict[str, Callable[..., tuple[csr_matrix | NDArray, NDArray]]] = {
 
 
 class _Vocabulary:
-    """Words with Zipf-like popularity, a part of them shared and a part of them peculiar to a topic."""
+    """Words with Zipf-like popularity; some are common to all topics, the others specific to one."""
 
     def __init__(self, world: Generator, features: int, topics: int) -> None:
         self.features = features
@@ -325,7 +325,7 @@ class _Vocabulary:
 def _zipf_table(size: int) -> NDArray[np.int32]:
     """Return a table of ranks; a uniformly drawn entry has Zipf-like distribution.
 
-    Looking up a table is several times faster than searching the cumulated shares for every word.
+    A table look-up is several times faster than a search in the cumulative shares for every word.
     """
     shares = 1 / (np.arange(size) + 5.0)
     limits = np.cumsum(shares / shares.sum())

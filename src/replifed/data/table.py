@@ -1,9 +1,9 @@
 """A parsed table: in memory, on disk, and the hash of its content.
 
-The hash covers canonical little-endian arrays, so that two files with the same numbers, written or
-packed differently, agree: for a sparse table the shape, `indptr` (int64), `indices` (int32), `data`
-(float64), with each row's columns in order and no explicit zero; for a dense table the shape, the
-element type and the elements row by row; then the labels (float64).
+The hash covers canonical little-endian arrays, so that two files with the same numbers, but written or
+compressed differently, agree. They are, for a sparse table, the shape, `indptr` (int64), `indices` (int32),
+`data` (float64), with each row's columns in order and no explicit zero; for a dense table, the shape, the
+element type and the elements row by row; and in both cases the labels (float64).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def canonical(X: csr_matrix) -> csr_matrix:
 
 
 class Stack:
-    """Rows of a sparse table, added block by block; a table above the limit is refused before it is held."""
+    """Rows of a sparse table, added block by block; a block that exceeds the memory limit is rejected."""
 
     def __init__(self, path: str | Path) -> None:
         self.rows, self._path, self._bytes = 0, path, 0
@@ -63,7 +63,7 @@ class Stack:
         self.rows += block.shape[0]
 
     def whole(self, features: int | None = None) -> csr_matrix:
-        """Return the table, with as many columns as stated, or as the widest block has."""
+        """Return the table, with `features` columns, or by default with those of the widest block."""
         from scipy.sparse import vstack
 
         width = features or max(block.shape[1] for block in self._blocks)
@@ -73,7 +73,7 @@ class Stack:
 
 
 def content_sha256(X: csr_matrix | NDArray, y: NDArray) -> str:
-    """Return the hash of a `canonical` sparse table or of an array, and of its labels."""
+    """Return the hash of a `canonical` sparse table, or an array, together with its labels."""
     digest = hashlib.sha256()
     digest.update(np.asarray(X.shape, dtype="<i8").tobytes())
     if isinstance(X, np.ndarray):
@@ -88,7 +88,7 @@ def content_sha256(X: csr_matrix | NDArray, y: NDArray) -> str:
 
 
 def save(path: Path, table: Table) -> None:
-    """Write a table as an ``.npz`` whose bytes depend on nothing but the table, whole or not at all."""
+    """Write a table as an ``.npz`` whose bytes depend only on the table, completely or not at all."""
     X = table.X
     if isinstance(X, np.ndarray):
         arrays = {"X": X}

@@ -43,8 +43,9 @@ def read_libsvm(
 ) -> tuple[csr_matrix, NDArray[np.float64]]:
     """Read one file: features in canonical form (see `table.canonical`), and labels as written.
 
-    A column beyond ``counts.features`` is an error; without a number, the largest one is the last. With
-    `ended`, so is a last line without an end, whose number may be cut: no other check would tell.
+    A column beyond ``counts.features`` is an error; without that number, the largest column is the last. If
+    `ended`, a last line without a newline is an error, too: its last number may be truncated, which no other
+    check finds.
     """
     from sklearn.datasets import load_svmlight_file
 
@@ -81,7 +82,7 @@ def _most_features(counts: Counts) -> int:
 
 
 def _whole_lines(stream: BinaryIO, path: Path) -> Iterator[bytes]:
-    """Yield a text in blocks that end where a line does."""
+    """Yield a text in blocks of whole lines."""
     rest = b""
     while block := stream.read(_BLOCK):
         lines, end, behind = block.rpartition(b"\n")
@@ -97,7 +98,7 @@ def _whole_lines(stream: BinaryIO, path: Path) -> Iterator[bytes]:
 
 
 def first_fault(path: Path, features: int | None = None) -> str | None:
-    """Return the first malformed line: file, number, the text and the reason; None if there is none."""
+    """Return the first malformed line, as file, line number, text and reason, or None."""
     number, line = 0, b"\n"
     most = limits.most() // _MODELS
     try:
@@ -166,9 +167,9 @@ def _quote(text: bytes) -> str:
 def read_ratings(paths: Sequence[Path], counts: Counts) -> tuple[csr_matrix, NDArray]:
     """Read all ratings from a zip that holds a `ratings.dat`, or from such a file itself.
 
-    A line is `user::film::rating`, with or without a time stamp behind. Returns ratings (users, films) in the
-    shape of `counts`, with nothing stored where there is none (row u is user u + 1); and zeros (users,),
-    since there are no labels.
+    A line is `user::film::rating`, with or without a time stamp at the end. Returns a sparse table of ratings
+    (users, films) in the shape of `counts` (row u is user u + 1), and zeros (users,), since there are no
+    labels.
     """
     from scipy.sparse import coo_matrix
 
@@ -208,7 +209,7 @@ def _columns(path: Path, text: bytes) -> int:
 
 
 def _whole_numbers(path: Path, text: bytes, columns: int) -> NDArray[np.int64]:
-    """Return the numbers of whole lines, a row each."""
+    """Return the numbers of whole lines, one row per line."""
     lines = text.count(b"\n") + (not text.endswith(b"\n"))
     try:
         values = np.array(text.replace(b"::", b" ").split(), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Columns of texts: labels in words, and ids of clients; each text is kept once."""
+"""Columns of strings, such as text labels and client ids; each distinct string is stored once."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class Words(NamedTuple):
-    """A column of texts: row i has the text ``kinds[number[i]]``."""
+    """A column of strings: row i has the string ``kinds[number[i]]``."""
 
     number: NDArray[np.int64]
     kinds: list[str]
 
     def missing(self) -> int | None:
-        """Return the first row without a text, or with one that stands for no value."""
+        """Return the first row without a value: empty, or with a string such as NA."""
         none = [k for k, kind in enumerate(self.kinds) if kind.lower() in MISSING]
         return next(iter(np.flatnonzero(np.isin(self.number, none)).tolist()), None) if none else None
 
     def numbers(self) -> NDArray | None:
-        """Return the texts as numbers, or None if one is not."""
+        """Return the strings as numbers, or None if one is not a number."""
         if not all(map(NUMBER.fullmatch, self.kinds)):
             return None
         return np.array([float(kind) for kind in self.kinds])[self.number]
 
 
 def words(values: Iterable[Any]) -> Words:
-    """Column of the texts that values stand for, without blanks around them."""
+    """Column with each value as a string, without surrounding blanks."""
     known: dict[Any, int] = {}
     number = [known.setdefault(value, len(known)) for value in values]
     return renamed(np.array(number, dtype=np.int64), known)
 
 
 def renamed(number: NDArray, values: Iterable[Any]) -> Words:
-    """Column whose row i stands for the value of number ``number[i]``; several may be one text."""
+    """Column with the string of ``values[number[i]]`` in row i; several values may give one string."""
     kinds: dict[str, int] = {}
     places = np.array([kinds.setdefault(_text(value), len(kinds)) for value in values], dtype=np.int64)
     return Words(places[number], [*kinds])
 
 
 def _text(value: Any) -> str:
-    """Return a value as a text; whole numbers of a column of floats are written without point."""
+    """Return a value as a string; whole numbers of a column of floats are written without a decimal point."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", errors="backslashreplace")
     return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()

@@ -1,1 +1,1 @@
-"""The engine: runs any method on any problem, compares runs with their twins, and searches steps."""
+"""The engine: runs any method on any problem, compares runs with their twins, and searches step sizes."""

@@ -1,4 +1,4 @@
-"""Audited ledger: what a method takes of the clients' data, beside what it books."""
+"""Audited ledger: the work that a method takes on the clients' data, beside the work that it books."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ _LOOKED_AT = 2
 
 
 class Audit:
-    """Ledger of R runs in which work is what is booked, or what was taken where that is more.
+    """Ledger of R runs with the larger of the work that a method books and the work that it takes.
 
-    What a run takes counts once its server's model moves: runs that have stopped compute on beside others.
+    Work that a run takes counts when its server's model next changes: runs that have stopped still compute
+    along with the others.
 
     Attributes
     ----------
-    problem : what the method gets in place of the problem.
+    problem : audited problem, which the method gets in place of the raw one.
     """
 
     def __init__(self, problem: Any, runs: int, rounds: range) -> None:
@@ -51,10 +52,10 @@ class Audit:
 
     @property
     def totals(self) -> dict[str, NDArray]:
-        """Totals as of `Ledger`, (R,) each, and what was found.
+        """Totals of `Ledger`, (R,) each, and the findings of the audit.
 
-        booked_*, what is booked of each kind of work; outside, clients out of the cohort that were asked;
-        exchanges_booked and exchanges_needed, of the worst round.
+        booked_*: booked work of each kind; outside: accesses to clients out of the round's cohort;
+        exchanges_booked, exchanges_needed: exchanges of the worst round.
         """
         booked = self._booked.totals
         work = {kind: np.maximum(booked[kind], self._taken[kind]) for kind in _COVERS}
@@ -82,7 +83,7 @@ class Audit:
         return answer
 
     def _new(self, call: Call) -> NDArray:
-        """Mask of the runs that ask for Hessians elsewhere than the last time: clients keep the last ones."""
+        """Mask of the runs that need new Hessians: clients keep those at the last models."""
         now, last = (call.clients, call.arguments[0].copy()), self._hessians_at
         self._hessians_at = now
         (clients, x), runs = now, len(call.runs)
@@ -102,7 +103,7 @@ class Audit:
                 self._needed = exchanges_needed(algorithm, state, self._raw, ctx)
 
     def close(self, cost: Cost, runs: NDArray, server: NDArray) -> None:
-        """Book the cost of a round, of the mask `runs` (R,), that ends at the server's models (R, D)."""
+        """Book the cost of a round, which ends at the models `server` (R, D), for the mask `runs` (R,)."""
         self._booked.add(cost, runs)
         moved = runs & (server != self._server).any(axis=-1)
         self._server = server.copy()
@@ -116,14 +117,14 @@ class Audit:
 
 
 def differences(totals: Mapping[str, NDArray]) -> list[str]:
-    """What is booked less than needed, in words, from the totals of an `Audit` at the end, (R,) each."""
+    """Messages on work and exchanges that are booked too low, from an `Audit`'s final totals, (R,) each."""
     booked, needed = (np.max(totals[f"exchanges_{of}"]) for of in ("booked", "needed"))
     short = exchanges_difference(booked, needed)
     return [*work_differences(totals), *([short] if short else [])]
 
 
 def work_differences(totals: Mapping[str, NDArray]) -> list[str]:
-    """What is booked less than taken, in words, means over the runs."""
+    """Messages on each kind of work that is booked below what is taken, in means over the runs."""
     found = []
     for kind, word in _WORDS.items():
         booked, taken = np.mean(totals[f"booked_{kind}"]), np.mean(totals[kind])
@@ -135,7 +136,7 @@ def work_differences(totals: Mapping[str, NDArray]) -> list[str]:
 
 
 def exchanges_difference(booked: float, needed: float) -> str:
-    """What a round's exchanges are short of, in words; "" if nothing."""
+    """Message on exchanges that a round needs but does not book; "" if there are none."""
     if needed <= booked:
         return ""
     plural, most = "" if booked == 1 else "s", " or more" if needed >= MOST else ""

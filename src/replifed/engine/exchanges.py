@@ -1,9 +1,10 @@
-"""How many exchanges a round needs: at what points clients look that the server must have brought them.
+"""Number of exchanges that a round needs, from the points at which clients evaluate their losses.
 
-From one exchange to the next a client knows what the server sent it, its own data and its own answers. So
-the answers of half the clients are changed; where another client is then asked at another point, an exchange
-must have come between. Points that are common to all clients but for noise are found like this, since the
-noise stays as it is. And an exchange brings one new point that is common to all.
+Between two exchanges a client knows what the server sent it, its own data and its own answers. So the round
+is run again with the answers of half the clients changed: if one of the other clients is then evaluated at a
+different point, an exchange came between. This also detects points that are common to all clients up to
+noise, since the noise is unchanged. Besides, each exchange brings at most one new point common to all
+clients.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _OF_ALL = ("gradient", "mirror", "hessian_products")
 
 
 def exchanges_needed(algorithm: Any, state: Any, problem: Any, ctx: Round) -> int:
-    """Exchanges in which a round from `state` can be done, at most `MOST`; the round is run again for each.
+    """Number of exchanges that a round from `state` needs, at most `MOST`; the round is run again for each.
 
-    One where fewer than two clients take part.
+    It is 1 if fewer than two clients take part.
     """
     runs, some = len(state[0]), np.arange(problem.n_clients) if ctx.chosen is None else ctx.chosen[0]
     if len(some) < 2:
@@ -56,14 +57,14 @@ def exchanges_needed(algorithm: Any, state: Any, problem: Any, ctx: Round) -> in
 
 
 class CommonPoints:
-    """Points of a round from `state` at which all clients look together, counted as exchanges."""
+    """Points common to all clients in a round from `state`, counted as exchanges."""
 
     def __init__(self, state: Any) -> None:
         self._known = {_hashed(array) for array in state if array.ndim == 2}
         self._seen: set[int] = set()
 
     def see(self, call: Call) -> None:
-        """Add the point of a call, if it is common to the clients."""
+        """Add the point of a call if it is common to all clients."""
         # Local models began at the point of `local`.
         ours, alone = call.name.startswith("local "), call.clients.shape[1] == 1
         if ours or alone or call.name in (*_SCALARS, "sources"):
@@ -78,7 +79,7 @@ class CommonPoints:
 
     @property
     def exchanges(self) -> int:
-        """One for each new point, and one for all that the state has."""
+        """Number of exchanges: one for each new point, and one for all points in the state together."""
         new = self._seen - self._known
         return len(new) + (len(new) < len(self._seen))
 
@@ -88,7 +89,7 @@ def _hashed(x: NDArray) -> int:
 
 
 class _Changes:
-    """Listener that changes the answers of some clients, and keeps what the others are asked."""
+    """Listener that changes the answers of some clients, and records the calls to the others."""
 
     def __init__(self, changed: NDArray, begin: int, points: CommonPoints | None) -> None:
         self._changed, self._begin, self._points = changed, begin, points
@@ -129,7 +130,7 @@ def _unchanged(argument: Any, lanes: NDArray) -> Any:
 
 
 def _alike(one: Call, other: Call) -> bool:
-    """Return True if two calls ask for the same."""
+    """Return True if two calls have the same name, clients and arguments."""
     return one.name == other.name and _equal([one.clients, *one.arguments], [other.clients, *other.arguments])
 
 

@@ -1,4 +1,4 @@
-"""Refusal of dense Hessians that do not fit into memory, before the first round."""
+"""Rejection, before the first round, of dense Hessians that do not fit into memory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _GIB = 1 << 30
 
 
 def refuse_what_does_not_fit(algorithm: Any, problem: Any, runs: int, cohort: int | None = None) -> None:
-    """Refuse a method whose clients' Hessians alone, in doubles, are larger than the memory that is free.
+    """Reject a method if its clients' Hessians alone, in doubles, exceed the free memory.
 
     Raises
     ------
     ReplifedError
-        In one line, with the estimate and the limit in GiB.
+        The Hessians do not fit; the message gives the estimate and the limit in GiB.
     """
     if Hessian in algorithm.needs:
         clients = problem.n_clients
@@ -39,7 +39,7 @@ def refuse_what_does_not_fit(algorithm: Any, problem: Any, runs: int, cohort: in
 
 
 def free() -> float:
-    """Bytes that this process may still take, as far as the system tells."""
+    """Bytes that this process may still allocate, as far as the system tells."""
     limits = [granted()]
     with suppress(OSError):
         lines = Path("/proc/meminfo").read_text().splitlines()

@@ -32,7 +32,7 @@ def support_precision(solution: NDArray) -> Metric:
 
 
 def support_recall(solution: NDArray) -> Metric:
-    """Share of the solution's non-zeros that the model has found."""
+    """Share of the solution's non-zeros that are non-zeros of the model."""
 
     def metric(_: Any, seen: dict[str, NDArray]) -> NDArray:
         right = ((seen["server"] != 0) & (solution != 0)).sum(axis=-1)

@@ -1,4 +1,4 @@
-"""Plans: an experiment yields what is to be run, and `execute` runs it."""
+"""Plans: an experiment yields its simulations as plans, and `execute` runs them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Ran(NamedTuple):
-    """A history, and whether and by how much each of its runs (R,) differs from a twin."""
+    """A history, and for each of its runs (R,) the difference from its twins and whether it is chaotic."""
 
     history: History
     chaotic: NDArray
@@ -55,24 +55,24 @@ class Planned:
 def execute(
     method: str, seed: int, plans: Iterable[Planned], progress: Progress = silent, total: int = 0
 ) -> pd.DataFrame:
-    """Run what is planned, one plan after the other.
+    """Run plans, one after the other.
 
     Parameters
     ----------
     method : str
-        Its name, the first column.
+        Name of the method, the first column.
     seed : int
-        The experiment's.
+        Seed of the experiment.
     plans : iterable of Planned
-        A generator makes each problem when it is wanted, and none is kept.
+        A generator can build each problem only when its plan is run, and free it afterwards.
     progress : Progress
     total : int
-        Number of plans, 0 where it is not known.
+        Number of plans, 0 if unknown.
 
     Returns
     -------
     DataFrame
-        A row for each plan, curve and recorded round: method, labels, and what `History.frame` has.
+        A row for each plan, curve and recorded round: method, labels, and the columns of `History.frame`.
     """
     frames: list[pd.DataFrame] = []
     for plan in plans:
@@ -85,7 +85,7 @@ def execute(
 
 
 def in_one_table(pieces: Iterable[Mapping[str, Any] | pd.DataFrame]) -> pd.DataFrame:
-    """Join pieces, tables or columns by name, one below the other."""
+    """Concatenate pieces: tables, or dictionaries of columns."""
     import pandas as pd  # late: with pyarrow it takes as long as all else that a job imports
 
     return pd.concat([pd.DataFrame(piece) for piece in pieces], ignore_index=True)

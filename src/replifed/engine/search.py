@@ -6,10 +6,10 @@ One search serves all papers. It works on a grid of one or more parameters, on a
 2. while the best point has no neighbour on one side, extend the grid there, up to a stated bound;
 3. halve the log-distance between the best point and its neighbours, up to a stated number of times, or until
    that changes the score by less than a tolerance; with several parameters, before and after each halving
-   go on to the best neighbour, diagonal ones too, until there is no better one;
-4. if requested, check that the best point is admissible; if it is not, go on with the others.
+   move to the best neighbour, diagonal ones included, until none is better;
+4. if requested, check that the best point is admissible; if it is not, continue with the other points.
 
-With a budget all of it, extensions and checks included, takes at most so many runs.
+A budget limits the number of runs, extensions and checks included.
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ class Search:
         return self.scores[self.points.index(self.best)]
 
     def rescored(self, places: NDArray | list[int], rescore: Callable[[NDArray, NDArray], NDArray]) -> Search:
-        """The search with other scores of some points, by their places, of the only parameter.
+        """Search of one parameter with new scores of the points at `places`, (G,).
 
-        `rescore` maps their steps (G,) and scores to other scores (G,).
+        `rescore` maps their steps (G,) and scores to new scores (G,).
         """
         scores = np.array(self.scores)
         scores[places] = rescore(np.array(self.steps)[places], scores[places])
         return replace(self, scores=tuple(scores.tolist()))
 
     def record(self) -> dict[str, Any]:
-        """The selection and the whole curve of a search of one parameter for a JSON file; None: diverged."""
+        """Selection and all scores of a search of one parameter, for a JSON file; None: diverged."""
         return {
             "step": self.step,
             "score": _finite(self.score),
@@ -94,10 +94,10 @@ def _finite(score: float) -> float | None:
 
 @dataclass(frozen=True)
 class Grid:
-    """Where and how finely to search.
+    """Range and resolution of a search.
 
-    Halving ends with a tolerance, once it has improved the score by less, and the neighbours of the best
-    point are worse by less.
+    With a tolerance, halving ends once it has improved the score by less than that and the best point's
+    neighbours are worse by less than that.
     """
 
     axes: tuple[tuple[float, ...], ...]  # coarse values of each parameter
@@ -117,14 +117,14 @@ class Grid:
         return cls((tuple(steps),), refine, **more)
 
     def clip(self, axis: int, value: float) -> float:
-        """The value, or the bound that it is beyond."""
+        """Value of the parameter, clipped to its bounds."""
         bound = None if self.bounds is None else self.bounds[axis]
         return value if bound is None else min(max(value, _rounded(bound[0])), _rounded(bound[1]))
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Runs that a search may take. One check is paid for before any point beyond it is scored."""
+    """Number of runs that a search may take; scoring always leaves the runs of one check."""
 
     runs: int
     spent: Callable[[], int]  # so far
@@ -144,7 +144,7 @@ Choice = Callable[[NDArray], int]
 
 
 def lowest(scores: NDArray) -> int:
-    """Index of the lowest score, of points in order; of equal ones, that nearest to the middle of them."""
+    """Index of the lowest score of points in increasing order; of equal scores, the middle one."""
     minimum = scores.min()
     if not np.isfinite(minimum):
         return 0
@@ -153,10 +153,10 @@ def lowest(scores: NDArray) -> int:
 
 
 def with_margin(scores: NDArray) -> int:
-    """Index of the point for which the worse of its own and the next larger one's score is lowest.
+    """Index of the point for which the larger of its score and the next point's score is lowest.
 
-    The best step often lies just below the largest that works. How large that is differs from draw to draw,
-    so there the best step of one draw is lost on another.
+    The best step often lies just below the largest stable one, which differs from draw to draw: the best step
+    of one draw may diverge on another.
     """
     worse = np.maximum(scores[:-1], scores[1:])
     return int(np.argmin(worse)) if np.isfinite(worse).any() else lowest(scores)
@@ -180,10 +180,10 @@ def search(
     grid : Grid
     admissible : callable, optional
         Maps points in the same form to a mask (G,); only candidates for the best are checked. If none is
-        admissible, the best of all is returned, marked as chaotic.
+        admissible, the best of all points is returned, marked as chaotic.
     choose : `lowest` or `with_margin`
     budget : Budget, optional
-        Where it runs out, the best point may lie at an edge, or be unchecked, and is then marked as chaotic.
+        When it is spent, the best point may lie at an edge, or be unchecked and then marked as chaotic.
 
     Raises
     ------
@@ -208,13 +208,13 @@ def search_each(
     choose: Choice = lowest,
     budget: Budget | None = None,
 ) -> list[Search]:
-    """Several searches side by side, each as `search` makes it.
+    """Run several searches side by side, each as in `search`.
 
     Parameters
     ----------
     score, admissible : callable
-        As those of `search`, of the points of some of the searches, and given the number of the search that
-        wants each point.
+        As in `search`, but for points of several searches; the first argument has each point's search, by
+        number.
     grids : sequence of Grid
         One per search, all with the same number of parameters.
     choose, budget : as in `search`; the searches share the budget
@@ -240,7 +240,7 @@ def search_each(
 
 
 def _score_what_is_wanted(searches: Mapping[int, _SearchState], score: Judge) -> None:
-    """Score the points that the searches want, until none wants any."""
+    """Score the points that the searches request, until none requests any."""
     batches = {number: tried.wanted() for number, tried in searches.items()}
     while True:
         wanted = {number: next(points, []) for number, points in batches.items()}
@@ -251,7 +251,7 @@ def _score_what_is_wanted(searches: Mapping[int, _SearchState], score: Judge) ->
 
 
 def _judged(judge: Judge, points: Mapping[int, list[Point]]) -> Iterator[tuple[int, list]]:
-    """Yield each search with the judgement of its points; all are judged at once."""
+    """Yield each search with the results for its points; all points are evaluated at once."""
     everything = np.array([point for some in points.values() for point in some], dtype=float)
     numbers = np.repeat(list(points), [len(some) for some in points.values()])
     judged = judge(numbers, everything[:, 0] if everything.shape[1] == 1 else everything)
@@ -260,7 +260,7 @@ def _judged(judge: Judge, points: Mapping[int, list[Point]]) -> Iterator[tuple[i
 
 
 class _SearchState:
-    """State of one search: the points that it has scored and checked, and those that it wants next."""
+    """State of one search: the points scored and checked so far, and those requested next."""
 
     def __init__(self, grid: Grid, choose: Choice, budget: Budget | None = None) -> None:
         self.grid, self._choose, self._budget = grid, choose, budget
@@ -334,10 +334,10 @@ class _SearchState:
         return sorted({self._snapped(point) for point in points} - set(self.scores))
 
     def _snapped(self, point: Sequence[float]) -> Point:
-        """The point in numbers that are written and read back unchanged.
+        """Point rounded to numbers that a file reproduces exactly.
 
-        With several parameters those of other points, if they are equal but for rounding: points with the
-        same value are neighbours in the others.
+        With several parameters, values that equal another point's up to rounding become that point's: points
+        with a common value of one parameter are neighbours in the others.
         """
         values = [_rounded(value) for value in point]
         if len(values) > 1:
@@ -366,7 +366,7 @@ class _SearchState:
                 return
 
     def _has_converged(self, before: float, tolerance: float) -> bool:
-        """True if the best score differs by less than the tolerance from the one before and its neighbours'.
+        """True if the best score differs by less than the tolerance from the last one and its neighbours'.
 
         Neighbours that diverge do not count.
         """
@@ -377,9 +377,9 @@ class _SearchState:
         return all(other - score < tolerance for other in others if np.isfinite(other))
 
     def _descend(self) -> Iterator[Iterable[Sequence[float]]]:
-        """Go to the best of all neighbours, diagonal ones too, until there is no better one.
+        """Move to the best of all neighbours, diagonal ones included, until none is better.
 
-        Along one parameter at a time, a search ends on the slope of a valley that runs across two.
+        One parameter at a time, a search would stop on the slope of a diagonal valley.
         """
         while True:
             yield from self._surround()

@@ -41,7 +41,7 @@ def nonzeros(problem: Any, seen: dict[str, NDArray]) -> NDArray:
 
 @dataclass(frozen=True)
 class History:
-    """What was recorded of R runs at T rounds."""
+    """Records of R runs at T rounds."""
 
     rounds: NDArray  # (T,)
     metrics: dict[str, NDArray]  # by name, (T, R); infinite where the run has diverged
@@ -50,7 +50,7 @@ class History:
     state: Any  # the algorithm's last one, from which a run can go on
 
     def take(self, runs: NDArray) -> History:
-        """Return the history of `runs`, as numbers, of which some may be repeated, or as a mask."""
+        """Return the history of some `runs`, given as indices, which may repeat, or as a mask."""
         return History(
             self.rounds,
             {name: values[:, runs] for name, values in self.metrics.items()},
@@ -60,9 +60,9 @@ class History:
         )
 
     def frame(self, **labels: Any):
-        """A data frame with one line a run and recorded round.
+        """A data frame with one row per run and recorded round.
 
-        `labels`, each one or R of them, are its first columns, which tell the runs apart (replicate, step,
+        Its first columns are `labels`, each one value or R values, which identify the runs (replicate, step,
         ...).
         """
         import pandas as pd
@@ -102,38 +102,38 @@ def simulate(
     ----------
     algorithm : Algorithm
     problem : Problem
-        With the capabilities that the algorithm needs. It is handed on as it is: where its weights differ
-        and the algorithm takes plain means, give `algorithms.weighting.handed(type(algorithm), problem)`.
+        Problem with the capabilities that the algorithm needs, passed on unchanged: if its weights differ and
+        the algorithm takes plain means, pass `algorithms.weighting.handed(type(algorithm), problem)`.
     streams : Streams
-        One name a run.
+        One name per run.
     rounds : int
     metrics : mapping of name to Metric
-        `{"objective": objective}` by default. A metric called "objective" decides on divergence.
+        `{"objective": objective}` by default. Divergence is decided by the metric called "objective".
     record_every, record_from : int
         Rounds between records, and the first one after the start; start and end are always recorded.
     seldom : mapping of name to callable, optional
-        Tells at which recorded rounds a metric that costs much is taken, besides start and end; it is NaN at
-        others. Without the objective only a model that is not finite shows that a run has diverged.
+        Selects the recorded rounds at which an expensive metric is computed, besides start and end; it is NaN
+        at the others. Without the objective, a run counts as diverged only if its model is not finite.
     cohort : callable, optional
         Draws the clients that take part in a round (`network.participation`); all do by default. A round
         without clients costs a run nothing.
     channel : callable, optional
         Draws the bits per coordinate that each client may send in a round, (R or 1, N); no limit by default.
     until : callable, optional
-        Maps what was just recorded, metrics by name, to whether each run is done (R,). Once every run is, or
-        has diverged, the simulation ends early, and with it the record.
+        Maps the metrics just recorded, by name, to a mask (R,) of the runs that are done. The simulation and
+        its record end early once every run is done or has diverged.
     progress : callable, optional
         Called with (rounds done, rounds) after each round.
     resume : (int, state), optional
-        Go on from that round and state. The ledger then counts from there.
+        Continue from that round and state; the ledger then starts at zero there.
     audited : bool
-        Count what the method takes of the clients' data, and hide these from it: the ledger has the totals of
+        Hide the clients' data from the method and count its use of them: the ledger has the totals of
         `engine.audit.Audit`.
 
     Raises
     ------
     ReplifedError
-        If the problem lacks a capability, a setting is out of its range or has neither one value nor one a
+        The problem lacks a capability, a setting is out of its range or has neither one value nor one per
         run, or Hessians do not fit into memory.
     """
     if rounds not in _ROUNDS:
@@ -196,7 +196,7 @@ def simulate(
 
 
 def _check_lengths(algorithm: Algorithm, runs: int) -> None:
-    """Refuse settings, of the algorithm or its local solver, that are arrays but have not one value a run."""
+    """Reject array settings, of the algorithm or its local solver, that do not have one value per run."""
     for owner in (algorithm, getattr(algorithm, "solver", None)):
         for field in fields(owner) if is_dataclass(owner) else ():
             value = getattr(owner, field.name)
@@ -222,7 +222,7 @@ class _Recorder:
         self._records: list[Any] = []
 
     def record(self, t: int, seen: dict[str, NDArray], alive: NDArray) -> None:
-        """Record round `t`; runs whose objective has blown up leave `alive`, in place."""
+        """Record round `t`; remove runs whose objective has blown up from the mask `alive`, in place."""
         due = {name: of for name, of in self._metrics.items() if self._taken(name, t)}
         values = {name: np.asarray(of(self._problem, seen), float) for name, of in due.items()}
         if "objective" in values:
@@ -236,7 +236,7 @@ class _Recorder:
         return self._records[-1][1]
 
     def fill(self, due: Sequence[int], alive: NDArray) -> None:
-        """Record the rounds that are not simulated any more, as all runs have diverged."""
+        """Fill in the rounds that are not simulated because all runs have diverged."""
         lost = {name: np.full(len(alive), np.inf) for name in self._metrics}
         for later in due:
             if later > self._records[-1][0]:
@@ -257,5 +257,5 @@ def _stacked(records: Sequence[dict[str, NDArray]]) -> dict[str, NDArray]:
 
 
 def _parked(state: Any, alive: NDArray) -> Any:
-    """Set the runs that have diverged to zero: overflows would slow down the others."""
+    """State with diverged runs set to zero: their overflows would slow down the others."""
     return type(state)(*(np.where(alive.reshape(-1, *(1,) * (field.ndim - 1)), field, 0) for field in state))

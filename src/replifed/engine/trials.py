@@ -1,4 +1,4 @@
-"""Trials of steps: on which data they run, for how many rounds, what their score is, and what they cost."""
+"""Trials of step sizes: their data, rounds, score and cost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Spent:
     replicates: set[int] = field(default_factory=set)  # names of the repetitions that were run
 
     def add(self, history: History, started: bool = True) -> None:
-        """Add a stage of some runs; those that went on from an earlier stage are not counted again."""
+        """Add a stage of some runs; those that continue from an earlier stage are not counted again."""
         R = history.diverged.shape[1]
         self.runs += R if started else 0
         self.rounds += R * int(history.rounds[-1] - history.rounds[0])
@@ -59,7 +59,7 @@ class Spent:
         return f"{self.runs:,.0f} runs, {self.rounds:,.0f} rounds, {self.bits:.2g} bits"
 
     def record(self) -> dict[str, Any]:
-        """For a JSON file."""
+        """Cost of the search, for a JSON file."""
         return {"runs": self.runs, "rounds": self.rounds, "bits": self.bits}
 
     def of_trials(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Check:
-    """How the stability of a step is checked, see `twins`."""
+    """Settings for the check of a step's stability, see `twins`."""
 
     data_sets: int = SCORED  # number of data sets, the first ones
     rounds: int | None = None  # of a run, at most; None for those of a trial
@@ -79,23 +79,23 @@ class Check:
 
 @dataclass
 class Standing:
-    """What searches that run side by side have come to so far, by the number of the search."""
+    """Results so far of searches that run side by side, by the number of the search."""
 
     reached: dict[tuple[int, int], list[float]] = field(default_factory=lambda: defaultdict(list))  # by stage
     best: dict[int, float] = field(default_factory=lambda: defaultdict(lambda: np.inf))  # score to the end
 
     def lower(self, searches: NDArray, scores: NDArray) -> None:
-        """Take note of scores of runs that went to the end, of these searches."""
+        """Update the best scores of `searches` (R,) with the `scores` (R,) of completed runs."""
         for number, score in zip(searches.tolist(), scores.tolist(), strict=True):
             self.best[number] = min(self.best[number], score)
 
     def limits(
         self, searches: NDArray, stage: int, values: NDArray, survivors: Callable[[int], int]
     ) -> NDArray:
-        """Worst value of those that go on after a stage, for each run (R,).
+        """For each run (R,), the worst value with which a run of its search continues after a stage.
 
-        Of n runs of a search that have reached the stage, `survivors` of n go on, those of `values` (R,)
-        included.
+        Of the n runs of a search that have reached the stage, these with `values` (R,) included, the best
+        `survivors(n)` continue.
         """
         for number, value in zip(searches.tolist(), values.tolist(), strict=True):
             if np.isfinite(value):
@@ -109,14 +109,14 @@ class Standing:
 
 @dataclass(frozen=True)
 class Trials:
-    """How steps are tried: on which data, for how long, and what their score is.
+    """Trials of step sizes: their data, number of rounds, and score.
 
-    The score is the mean of the metric over `tail`, the share of the rounds at the end. With zero it is the
-    last round's alone, and a step with which the objective leaps about may win by a lucky last round.
+    The score is the mean of the metric over `tail`, a share of the rounds, at the end. If `tail` is zero, it
+    is the last round's metric, and a step with a jumping objective may win by a lucky last round.
 
-    Runs advance in stages. Most steps of a coarse grid diverge in their first rounds, or rise; these are
-    dropped after a stage, with the metric at that time for a score. So are, on the first data set and at a
-    third of the rounds, those that are not in the better half of what their search has tried.
+    Runs advance in stages. Most steps of a coarse grid diverge or raise the objective in their first rounds;
+    they are dropped after a stage, and the metric at that time is their score. On the first data set, after
+    a third of the rounds, runs outside the better half of their search's trials are dropped, too.
     """
 
     replicates: Sequence[int]  # names of data sets: the first three for every step, others if none is stable
@@ -139,7 +139,7 @@ class Trials:
 
     @property
     def ranked(self) -> int:
-        """Rounds after which the better half goes on."""
+        """Round after which only the better half continues."""
         return max(round(_RANKED * self.rounds), 1)
 
     @property
@@ -149,7 +149,7 @@ class Trials:
 
     @cached_property
     def problems(self) -> list[tuple[int, Any]]:
-        """Replicates and problems on which every step is scored."""
+        """Pairs of replicate and problem on which every step is scored."""
         return [(replicate, self.problem(replicate)) for replicate in self.replicates[:SCORED]]
 
     def record(self) -> dict[str, Any]:
@@ -159,12 +159,13 @@ class Trials:
     def scores(
         self, algorithm: Runnable, searches: NDArray, standing: Standing | None = None
     ) -> tuple[NDArray, NDArray]:
-        """Mean score over the data sets, (R,), infinite where a run diverged, and a mask of mere estimates.
+        """Mean score over the data sets, (R,), infinite for runs that diverged, and a mask of mere estimates.
 
-        A run is not run on further data sets if it was dropped on the first, or its descent there is below
-        `_BEHIND` times that of its search's best run. Its score is what it came to on the first plus the most
-        by which the others raised another run's mean. Without that it would win where the first data set has
-        the lowest objectives. If it is below all that its search has run to the end, the run is not dropped.
+        A run stops after the first data set if it was dropped there, or if its descent is below `_BEHIND`
+        times the descent of its search's best run. The estimate of its score is its score on the first data
+        set plus the largest increase of another run's mean by the other data sets; otherwise it would win if
+        the first data set had the lowest objectives. A dropped run whose estimate is below all scores of its
+        search's completed runs is run to the end after all.
 
         Parameters
         ----------
@@ -172,7 +173,7 @@ class Trials:
         searches : array, shape (R,)
             Number of the search to which each run belongs.
         standing : Standing, optional
-            Of these searches so far, added to; without it the better half is not told from the rest.
+            Results of these searches so far, which this call updates; without it, no worse half is dropped.
         """
         first, *others = self.problems
         kept = np.ones(len(searches), bool)
@@ -201,7 +202,7 @@ class Trials:
         return scores, ~kept
 
     def _drop_worse_half(self, kept: NDArray, standing: Standing, stage: int, trials: list[_Trial]) -> None:
-        """Drop runs that rise and, at the stage for it, the worse half; `kept` (R,) is told of the latter."""
+        """Drop runs that rise and, at the stage `ranked`, the worse half, also from the mask `kept` (R,)."""
         _drop_rising(stage, trials)
         if stage != self.ranked:
             return
@@ -212,7 +213,7 @@ class Trials:
         trial.drop(~kept)
 
     def more_scores(self, algorithm: Runnable, searches: NDArray, scores: NDArray) -> NDArray:
-        """Mean scores (R,) over further data sets too, where `scores` are those of the first ones."""
+        """Mean scores (R,) over all data sets, from the mean `scores` over the first ones."""
         total = scores * len(self.problems)
         for replicate in self.replicates[SCORED:]:
             data_set = replicate, self.problem(replicate)
@@ -259,7 +260,7 @@ class Trials:
     ) -> list[_Trial]:
         """Run R settings on each of some data sets, stage by stage; `drop` ends some of them.
 
-        Of 25 rounds with a tail of .2 the stages end after rounds 1, 4, 12, 20 and 25, and the score is the
+        For 25 rounds with a tail of 0.2, stages end after rounds 1, 4, 12, 20 and 25, and the score is the
         mean over rounds 21 to 25.
         """
         tail_start = self.rounds - self.tail_rounds if self.tail_rounds > 1 else self.rounds
@@ -279,7 +280,7 @@ class Trials:
 
 @dataclass(frozen=True)
 class Race(Trials):
-    """Trials in which after each stage only the best n runs of a search so far go on.
+    """Trials in which only the n best runs of a search so far continue after each stage.
 
     The data sets advance side by side, and runs are compared by their means over these. Dropped runs have no
     score.
@@ -300,7 +301,7 @@ class Race(Trials):
         return np.mean([trial.score for trial in trials], axis=0), np.zeros(len(searches), bool)
 
     def _drop_behind(self, searches: NDArray, standing: Standing, stage: int, trials: list[_Trial]) -> None:
-        """Drop runs behind the best n after this stage; `searches` as in `scores`."""
+        """Drop all but the n best runs of each search after this stage; `searches` as in `scores`."""
         means = np.mean([trial.score for trial in trials], axis=0)
         limits = standing.limits(searches, stage, means, lambda _: self.survivors[stage])
         for trial in trials:
@@ -403,15 +404,15 @@ def tune_steps(
     make : callable
         Builds the algorithm of R runs from the names of their variants (R,) and their steps (R,).
     names : sequence of str
-        Of the variants.
+        Names of the variants.
     trials : Trials
     grid : Grid
 
     Returns
     -------
     list of Search
-        One per variant. Its step is stable if `trials.check` requires it. If no step is, the one with the
-        best mean over more data sets is selected, and marked as chaotic.
+        One per variant. If `trials.check` is given, its step is stable. If no step is stable, the step with
+        the best mean over more data sets is selected, and marked as chaotic.
     """
     of_variants, standing = np.array(names), Standing()
     estimates: set[tuple[int, float]] = set()
@@ -425,7 +426,7 @@ def tune_steps(
         return trials.stable(make(of_variants[variants], steps), variants)
 
     def to_the_end(variant: int, steps: NDArray, scores: NDArray) -> NDArray:
-        """Scores (G,), of steps that were dropped, too, as if they had not been."""
+        """Scores (G,) in which estimates for dropped steps are replaced by scores of complete runs."""
         dropped = np.array([(variant, step) in estimates for step in steps.tolist()])
         if dropped.any():
             variants = np.full(int(dropped.sum()), variant)
@@ -448,7 +449,7 @@ def tune_steps(
 
 
 def best_of_chaotic(found: Search, rescored: Callable[[NDArray, NDArray], NDArray]) -> Search:
-    """The search of a step; if none is stable, with the best of its leaders on more data sets.
+    """Search of a step; if no step is stable, it selects the best of its leaders on more data sets.
 
     `rescored` maps steps (G,) and their scores to their means over more data sets (G,).
     """
@@ -464,9 +465,9 @@ def best_of_chaotic(found: Search, rescored: Callable[[NDArray, NDArray], NDArra
 def best_printed(
     own: Search, steps: Sequence[float], make: Callable[[NDArray], Algorithm], trials: Trials, number: int = 0
 ) -> Search:
-    """The best stable one of a paper's printed steps, even at their edge; if none is stable, the best.
+    """Search among a paper's printed steps: the best stable one, even at their edge; if none is, the best.
 
-    The search `own`, of that `number` in the trials, began with the printed steps, and its checks are not
+    The search `own`, with that `number` in the trials, began with the printed steps; its checks are not
     repeated.
     """
     scores = dict(zip(own.steps, own.scores, strict=True))

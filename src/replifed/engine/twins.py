@@ -1,9 +1,9 @@
 """Twins of a run: does its outcome depend on the last bits?
 
-Hard thresholding, quantisation or a bounded map can keep a run from blowing up although its step is too long
-for stability: it wanders, and rounding decides where it ends. Such a run is *chaotic*. Two twins show it: one
-whose server model is moved a little after the first round, and one whose step is a little longer. The twins
-see the same data, cohorts and minibatches as their run.
+Hard thresholding, quantisation or a bounded map can keep a run from diverging although its step is too long
+for stability: it wanders, and rounding decides where it ends. Such a run is *chaotic*. Two twins reveal it:
+one has a slightly perturbed server model after the first round, the other a slightly longer step. The twins
+use the same data, cohorts and minibatches as their run.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _ROUNDING = 1e-12
 class Twinned(NamedTuple):
     """R runs compared with their twins.
 
-    Their difference (R,) is the largest relative one of the objective between a run and one of its twins,
-    over the recorded rounds of the tail; infinite where just one of them has diverged.
+    `difference` (R,) is the largest relative difference of the objective between a run and one of its twins,
+    over the recorded rounds of the tail; infinite if only one of the two has diverged.
     """
 
     history: History  # of the runs alone
@@ -48,7 +48,7 @@ class Twinned(NamedTuple):
 
     @property
     def with_twins(self) -> History:
-        """The history of the runs, with the metrics of their twins beside theirs: objective.of_start, ..."""
+        """History of the runs, with their twins' metrics as objective.of_start, ... beside their own."""
         more: dict[str, NDArray] = {}
         for place, twin in enumerate(TWINS, start=1):
             own = self.everything.take(np.arange(self.everything.diverged.shape[1]) % 3 == place)
@@ -57,12 +57,12 @@ class Twinned(NamedTuple):
 
     @property
     def chaotic(self) -> NDArray:
-        """Which runs differ from a twin, (R,)."""
+        """Mask (R,) of the runs that differ from a twin."""
         return ~(self.difference <= AGREEMENT)
 
     @property
     def stable(self) -> NDArray:
-        """Which runs agree with their twins and end below their start, (R,)."""
+        """Mask (R,) of the runs that agree with their twins and end below their start."""
         return ~self.chaotic & self.descends
 
 
@@ -82,22 +82,22 @@ def simulate_with_twins(
     Parameters
     ----------
     algorithm : Algorithm or callable
-        Of the R runs; its attribute `tuned` names the setting that one twin has longer, `step` by default.
-        Where that setting is none of its fields: a function of indices of runs (3R,) and factors (3R,) that
-        returns the algorithm of these runs, with what is tuned times the factor.
+        Algorithm of the R runs; its attribute `tuned` names the setting that is larger in one twin, `step` by
+        default. If that setting is not one of its fields: a function of run indices (3R,) and factors (3R,)
+        that returns the algorithm of these runs with the tuned quantity times the factors.
     problem : Problem
-        With data for each run, or for all of them.
+        Problem with data for each run, or data shared by all runs.
     streams : Streams
-        Of the R runs.
+        Streams of the R runs.
     rounds : int
     tail : float
         Share of the rounds, at the end, over which objectives are compared.
     record_before_tail : bool
         Whether the rounds before the tail are recorded too.
     compared : str
-        The metric by which runs and twins are compared, lower is better; one of those of `simulate`.
+        Metric by which runs and twins are compared, lower is better; one of `simulate`'s `metrics`.
     **options
-        Of `simulate`.
+        Further options of `simulate`.
     """
     R = len(streams)
     indices, role = np.repeat(np.arange(R), 3), np.tile(np.arange(3), R)
@@ -130,7 +130,7 @@ def simulate_with_twins(
 
 
 def of_runs(algorithm: Any, runs: NDArray, factors: NDArray | None = None) -> Any:
-    """Return the algorithm of some of its runs, by index, with the setting that it tunes times `factors`."""
+    """Return the algorithm of some runs, by index, with its tuned setting multiplied by `factors`."""
     if callable(algorithm):
         return algorithm(runs, np.ones(len(runs)) if factors is None else factors)
     settings = _settings_of(algorithm, runs)
@@ -156,12 +156,12 @@ def _settings_of(owner: Any, runs: NDArray) -> dict[str, Any]:
 
 
 def relative_move(dtype: np.dtype) -> float:
-    """How far, relative to its norm, a model of this type is moved: max(1e-10, 100 eps)."""
+    """Size of a twin's perturbation relative to the model's norm: max(1e-10, 100 eps) for this type."""
     return max(_MOVE, _UNITS * float(np.finfo(dtype).eps))
 
 
 def move(x: NDArray, size: float, direction: NDArray) -> NDArray:
-    """Move models (R, ...) by `size` times their norm along `direction` (R or 1, ...), within supports."""
+    """Move models (R, ...) by `size` times their norm along `direction` (R or 1, ...), on their supports."""
     axes = tuple(range(1, x.ndim))
     along = np.where(x != 0, direction, 0.0)
     length = np.sqrt((along**2).sum(axis=axes, keepdims=True))
@@ -172,7 +172,7 @@ def move(x: NDArray, size: float, direction: NDArray) -> NDArray:
 
 @dataclass(frozen=True)
 class _Moved:
-    """An algorithm of which some runs are moved, once, after the first round."""
+    """An algorithm that perturbs the state of some runs once, after the first round."""
 
     algorithm: Algorithm
     runs: NDArray
@@ -186,7 +186,7 @@ class _Moved:
         return (after if ctx.t else self._moved(after, ctx.streams)), cost
 
     def _moved(self, state: Any, streams: Streams) -> Any:
-        """Move the field that is the server's model; where there is none, all that a round leaves behind."""
+        """Perturb the fields that equal the server's model; if there are none, all arrays of floats."""
         server = self.algorithm.observe(state)["server"]
         fields = dict(zip(state._fields, state, strict=True))
         numeric = {name: a for name, a in fields.items() if a.dtype.kind == "f" and a.ndim > 1}

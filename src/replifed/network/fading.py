@@ -13,7 +13,7 @@ from replifed.randomness import Streams
 
 @dataclass(frozen=True)
 class Constant:
-    """Constant budget of `bits` per coordinate, for every client in every round."""
+    """Constant budget of `bits` per coordinate for each client and round."""
 
     bits: int
 

@@ -1,4 +1,4 @@
-"""Which clients take part in a round."""
+"""Client participation: rules that draw the clients of a round."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MANY = 1000
 
 
 class Participation(NamedTuple):
-    """The clients of one round, for R runs, or for one that all runs share."""
+    """Clients that take part in one round, drawn for each of R runs, or once for all runs."""
 
     active: NDArray  # boolean (R or 1, N)
     chosen: NDArray | None  # int (R or 1, c), in increasing order, where every round has equally many
@@ -45,10 +45,10 @@ class FixedSize:
 
 
 def _first_of_order(rng: np.random.Generator, n: int, size: int) -> NDArray:
-    """The first `size` of `n` clients in a random order, in time that `size` takes.
+    """First `size` of `n` clients in a random order, in time proportional to `size`.
 
-    The first half of the order are clients in the order in which they are first drawn, with replacement: at
-    least half of the draws are new. The others follow in a permutation.
+    The first half of the order comes from draws with replacement, in which at least half of the draws are
+    new: clients in the order of their first draw. The others follow in a random permutation.
     """
     half = min(size, n // 2)
     drawn, order = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -64,7 +64,7 @@ def _first_of_order(rng: np.random.Generator, n: int, size: int) -> NDArray:
 
 @dataclass(frozen=True)
 class Independent:
-    """Each client takes part with its own probability (one or (N,)), independently; at times none does."""
+    """Independent participation with one `probability`, or one per client (N,); a round may be empty."""
 
     probability: float | NDArray
 

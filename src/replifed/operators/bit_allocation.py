@@ -8,10 +8,10 @@ an error of variance Delta_i^2/12 with Delta_i = 2^(1-b_i). The expected squared
     f(x, q) = sum_{i>q} lbar_i^2 + sum_{i<=q} gamma_i x_i
               + (a2 - a3) sum_{i<=q} lbar_i^2 x_i^2 + a3 (sum_{i<=q} lbar_i x_i)^2.
 
-Problems (16) and (21) minimise it under sum b_i = B. In terms of all bits sent so far, of which p_i
-were sent in earlier rounds, (21) is (16) with the further constraint b_i >= p_i; so one solver serves both.
-Every function takes stacks of clients and runs. If a client's eigenvalues are not all finite, since its run
-has diverged, its bits are allocated as if they were zero.
+Problems (16) and (21) minimise it under sum b_i = B. If b_i counts all bits sent so far, p_i of them in
+earlier rounds, (21) is (16) with the further constraint b_i >= p_i; so one solver serves both. Every function
+takes stacks of clients and runs. If a client's eigenvalues are not all finite because its run has diverged,
+bits are allocated as if all its eigenvalues were zero.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def a3(n: int) -> float:
 def coefficients(values: NDArray, q: NDArray) -> tuple[NDArray, NDArray]:
     """gamma_i (below eq. (15)) and lbar_i (below eq. (10)), shape (..., n); zero for i > q.
 
-    `values` (..., n) are the eigenvalues, not increasing, and q (...), from 0 to n - 1, counts the vectors
-    considered.
+    `values` (..., n) are the eigenvalues, not increasing, and q (...), from 0 to n - 1, is the number of
+    vectors considered.
     """
     considered, rho = _considered_and_rho(values, q)
     lbar = np.where(considered, values - rho, 0.0)
@@ -71,7 +71,7 @@ def expected_error(values: NDArray, q: NDArray, x: NDArray) -> NDArray:
 
 
 def _scaled(values: NDArray) -> NDArray:
-    """Eigenvalues times a power of two that changes no solution, where they are too large or too small."""
+    """Eigenvalues, scaled by a power of two if they are too large or too small; that changes no solution."""
     values = np.where(np.isfinite(values).all(axis=-1, keepdims=True), values, 0.0)
     largest = np.abs(values).max(axis=-1, keepdims=True)
     extreme = (largest > 0) & ((largest < _SMALLEST) | (largest > _LARGEST))
@@ -93,8 +93,8 @@ def solve(values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max
     Returns
     -------
     array, shape (..., n)
-        b_i, real numbers with p_i <= b_i <= b_max that sum to min(B, free bits) + sum p_i. Vectors with
-        lbar_i = 0 get no bits, and count as having none free.
+        b_i, real numbers with p_i <= b_i <= b_max and the sum min(B, free bits) + sum p_i, where free bits
+        are those up to b_max. Vectors with lbar_i = 0 get no bits, and have no free bits.
     """
     from replifed.kernels.allocation import allocate_bits
 
@@ -122,9 +122,10 @@ def to_integers(
 ) -> NDArray[np.int64]:
     """Round to integers that sum to min(B, free bits of the first q vectors) + sum p_i (Section III-A).
 
-    First to the nearest integers; then one bit less where rounding up gained most, or one more where rounding
-    down lost most; ties keep the bits in the order of the eigenvalues. Where `bits`, from `solve`, are not
-    finite, rounding begins at the bits sent before. Other parameters are those of `solve`.
+    Bits are first rounded to the nearest integers. Then the vectors that rounding up increased most lose a
+    bit, or those that rounding down reduced most gain one, until the sum is right; ties keep the bits in the
+    order of the eigenvalues. If `bits`, from `solve`, are not finite, rounding starts at the bits sent
+    before. Other parameters are those of `solve`.
     """
     k, all_previous = max(int(np.max(q)), 1), previous
     bits, previous = bits[..., :k], previous[..., :k]
@@ -150,7 +151,7 @@ def to_integers(
 
 
 def _completed(first: NDArray, previous: NDArray) -> NDArray:
-    """Bits `first` (..., k), followed by those of `previous` (..., n) from k on."""
+    """Bits `first` (..., k), followed by the entries of `previous` (..., n) from k on."""
     rest = np.asarray(previous)[..., first.shape[-1] :]
     rest = np.broadcast_to(rest, (*first.shape[:-1], rest.shape[-1]))
     return np.concatenate([first, rest.astype(first.dtype)], axis=-1)
@@ -177,7 +178,7 @@ def allocate(
 def allocate_exactly(
     values: NDArray, q: NDArray, previous: NDArray, budget: NDArray, b_max: int
 ) -> NDArray[np.int64]:
-    """Allocation by the best of all q from q_{t-1}, or 1 if there is a budget, to n - 1; see `allocate`."""
+    """Allocation for the best q from q_{t-1} (or 1, if there is a budget) to n - 1; see `allocate`."""
     values = _scaled(values)
     smallest_q = np.maximum(q, np.minimum(budget, 1))
     lowest, best_q, best_bits = np.full(smallest_q.shape, np.inf), smallest_q, np.zeros(values.shape)
@@ -197,6 +198,6 @@ def interval_squared(bits: NDArray) -> NDArray:
 
 
 def vectors_in_use(bits: NDArray) -> NDArray[np.int64]:
-    """q_t of eq. (23): the last vector that has bits, shape (...)."""
+    """q_t of eq. (23): number of the last vector with bits, shape (...)."""
     n = bits.shape[-1]
     return np.where(bits > 0, np.arange(1, n + 1), 0).max(axis=-1)

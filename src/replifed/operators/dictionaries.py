@@ -1,4 +1,4 @@
-"""Dictionaries: matrices (n, d) whose columns, the atoms, combine to models. Sampling, learning, pursuit."""
+"""Dictionaries, matrices (n, d) whose columns are atoms: sampling, learning, and matching pursuit."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 
 def gaussian(rng: np.random.Generator, n: int, d: int) -> NDArray:
-    """Return d atoms with independent entries N(0, 1/n), so of norm about one."""
+    """Return d atoms with independent entries N(0, 1/n), so that their norms are about one."""
     return rng.standard_normal((n, d)) / np.sqrt(n)
 
 
 def small_space(atoms: NDArray) -> tuple[NDArray, NDArray]:
     """Factor atoms (n, d), n >= d, as Q R.
 
-    A combination of atoms is Q z with z in R^d of the same norm, where the atoms are the columns of R, so
-    that computations with combinations alone need d dimensions instead of n. R's diagonal is not negative.
+    Each combination of atoms is Q z, with z in R^d of the same norm and the columns of R as atoms, so that
+    computations on combinations need d dimensions instead of n. R's diagonal is not negative.
     """
     q, r = np.linalg.qr(atoms)
     signs = np.where(np.diag(r) < 0, -1.0, 1.0)
@@ -33,8 +33,8 @@ def matching_pursuit(gram: NDArray, correlations: NDArray, k: int) -> NDArray:
     Returns
     -------
     array, shape (n, d)
-        Coefficients. Fewer than `k` are non-zero where the vector is matched earlier, or where all
-        remaining atoms depend on the selected ones.
+        Coefficients. Fewer than `k` are non-zero if the vector is matched earlier, or if all remaining atoms
+        depend linearly on the selected ones.
     """
     # Imported here since it takes a second, and only dictionaries need it.
     from sklearn.linear_model import orthogonal_mp_gram
@@ -65,9 +65,8 @@ class Learned(NamedTuple):
 def ksvd(Y: NDArray, d: int, sparsity: int, iterations: int, rng: np.random.Generator) -> Learned:
     """Learn `d` atoms such that each column of Y (n, m) is close to a combination of `sparsity` of them.
 
-    K-SVD (Aharon, Elad, Bruckstein 2006); `rng` selects the training vectors, columns of Y, that are
-    the initial atoms. Every atom combines training vectors: with m < n, K-SVD runs on the m x m factor of
-    Y = Q R.
+    K-SVD (Aharon, Elad, Bruckstein 2006); `rng` selects the columns of Y that are the initial atoms. Every
+    atom is a combination of columns of Y: if m < n, K-SVD runs on the m x m factor R of Y = Q R.
     """
     basis = None
     if Y.shape[0] > Y.shape[1]:

@@ -39,15 +39,15 @@ def largest(v: NDArray, tau: int | NDArray) -> NDArray:
 
 
 def check_levels(tau: int | NDArray, shape: tuple[int, ...]) -> None:
-    """Reject sparsity levels below one, or neither one nor one per run; kernels do not check them."""
+    """Reject sparsity levels below one, or other than one value or one per run; kernels do not check them."""
     if np.shape(tau) not in ((), shape[:-1][:1]) or np.min(tau, initial=1) < 1:
         raise ValueError(f"sparsity levels {tau!r} for an array of shape {shape}")
 
 
 def as_integers(v: NDArray) -> tuple[NDArray, np.integer]:
-    """View of the same memory as integers, and the largest integer, whose bits are all but the sign's.
+    """Integer view of the same memory, and the largest integer, a mask of all bits but the sign's.
 
-    Without their sign bit, floating-point numbers are in the order of their bits, with NaN above all.
+    Without the sign bit, floating-point numbers have the order of their bits, and NaN is above all numbers.
     """
     integer = np.dtype(f"i{v.dtype.itemsize}").type
     return v.view(integer), integer(np.iinfo(integer).max)

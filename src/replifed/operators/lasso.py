@@ -35,14 +35,14 @@ def lasso(G: NDArray, C: NDArray, penalty: float, guess: NDArray | None = None) 
     array, shape (B, m, K)
         Minimisers: |c - G h|_k <= penalty, and (c - G h)_k = penalty sign(h_k) where h_k is not 0, up to
         1e-9 (|c|_inf + penalty). NaN where G or c is not finite, or where rounding error is too large to
-        find them: with nearly equal atoms and a small penalty, where codes of 1e5 and above are optimal.
+        find them, as with nearly equal atoms and a small penalty, where optimal codes reach 1e5.
 
     Notes
     -----
     By feature-sign search, see `kernels.feature_sign`. A zero column of D (an unused atom) has the code 0.
 
-    Dependent atoms, such as more of them than features, make these systems singular. Then, and where codes
-    are not optimal, `_proximal_points` finds one of the minimisers.
+    Linearly dependent atoms, such as more atoms than features, make its linear systems singular. Then, and if
+    the codes found are not optimal, `_proximal_points` finds one of the minimisers.
     """
     B, m, K = C.shape
     G = np.broadcast_to(G, (B, K, K))

@@ -14,7 +14,7 @@ _MAX_STEPS = 160
 def solve_each(A: NDArray, b: NDArray) -> NDArray:
     """A^{-1} b for stacks A (..., n, n) and b (..., n, k) of one length; NaN where A is singular.
 
-    `numpy.linalg.solve` fails for the whole stack instead, and so for runs that could continue.
+    `numpy.linalg.solve` would fail for the whole stack, also for runs that could continue.
     """
     try:
         return np.linalg.solve(A, b)
@@ -25,7 +25,7 @@ def solve_each(A: NDArray, b: NDArray) -> NDArray:
 
 
 def packed_size(n: int) -> int:
-    """Number of entries of the lower triangle of a symmetric matrix, which is sent in its place."""
+    """Number of entries of a symmetric matrix's lower triangle, which is sent in place of the matrix."""
     return n * (n + 1) // 2
 
 
@@ -92,7 +92,7 @@ def restricted_eigenvalues(
 ) -> tuple[float, float]:
     """Smallest and largest eigenvalue of A_S' A_S over random supports S of `size` columns of A (m, d).
 
-    The true extremes over all supports lie outside: at most the smallest, at least the largest.
+    The extremes over all supports are at most this smallest and at least this largest value.
     """
     extremes = []
     for _ in range(trials):
@@ -104,7 +104,7 @@ def restricted_eigenvalues(
 
 
 def isometry_constant(A: NDArray, size: int, rng: np.random.Generator, trials: int = 50) -> float:
-    """Estimate, from below, the least delta with (1 - delta)|z|^2 <= |A z|^2 <= (1 + delta)|z|^2."""
+    """Estimate, from below, the smallest delta with (1 - delta)|z|^2 <= |A z|^2 <= (1 + delta)|z|^2."""
     low, high = restricted_eigenvalues(A, size, rng, trials)
     return max(high - 1, 1 - low)
 

@@ -1,7 +1,7 @@
 """Approximate projections on sparse combinations of atoms, in coefficients (Jeong et al., Section II).
 
 A vector w = sum_j c_j a_j is given by its coefficients c, and a gradient r by its correlations <a_j, r>
-with the atoms: projections need no vectors of the atoms' space, only the Gram matrix G = A'A.
+with the atoms: projections need only the Gram matrix G = A'A, no vectors of the original space.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Quantisers: dithered, with refinement (Dal Fabbro et al. 2023, Sections III-A, IV-A), and by blocks.
 
-A coordinate in [-1, 1] gets b bits, that is one of 2^b cells of width Delta = 2^(1-b); bits that
-come later split its cell further (eq. 19). The paper's variance Delta^2/12 (eq. 11) has to hold
-after every refinement. It does for one dither that is shared with the receiver, added modulo 2 before
-the first cell is chosen, and subtracted from the cell's midpoint: the shifted coordinate is uniform on
-[-1, 1), so that its error is uniform in every cell of every width. Other interpretations of
-"dithered" are options; their errors are larger, or depend on the coordinate.
+A coordinate in [-1, 1] gets b bits, which select one of 2^b cells of width Delta = 2^(1-b); later bits
+split its cell further (eq. 19). The paper's variance Delta^2/12 (eq. 11) has to hold after every
+refinement. It does with one dither, shared with the receiver, which is added modulo 2 before the first
+cell is chosen and subtracted from the cell's midpoint: the shifted coordinate is uniform on [-1, 1), so its
+error is uniform in every cell of every width. Other interpretations of "dithered" are options; their errors
+are larger, or depend on the coordinate.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ def interval(bits: NDArray) -> NDArray:
 
 
 def draw_dither(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray:
-    """Uniform numbers on [-1, 1), the dither of every kind; narrower dithers are scaled from it."""
+    """Dither of every kind: uniform numbers on [-1, 1); narrower dithers are scaled from them."""
     return rng.uniform(-1.0, 1.0, shape)
 
 
 def quantise(
     v: NDArray, bits: NDArray, dither: NDArray | None = None, kind: str = "nested", overload: str = "wrap"
 ) -> NDArray:
-    """Vectors `v` (..., n), in [-1, 1], as received when `bits` (...) per coordinate were sent in all.
+    """Quantised vectors, as received after `bits` (...) per coordinate of `v` (..., n) in [-1, 1] were sent.
 
-    A vector without bits is received as zero. The `dither`, (..., n) or with fewer axes in front, comes from
+    A vector without bits is received as zero. The `dither`, (..., n) or with fewer leading axes, comes from
     `draw_dither` and is the same at every refinement; kind "none" needs none; for "fresh" see `refine`. With
-    kind "nested" the error is uniform on [-Delta/2, Delta/2] and independent of v wherever
-    |v| <= 1 - Delta/2; beyond, the quantiser overloads. One bit overloads where |v| > 1/2.
+    kind "nested" the error is uniform on [-Delta/2, Delta/2] and independent of v if |v| <= 1 - Delta/2;
+    beyond that the quantiser overloads (for one bit, if |v| > 1/2).
     """
     _check(kind, overload)
     if kind != "none" and dither is None:
@@ -80,11 +80,10 @@ def quantise_grown(
     kind: str = "nested",
     overload: str = "wrap",
 ) -> NDArray:
-    """Quantise the vectors whose bits have grown, in one pass; the others stay as they were received.
+    """Quantise, in one pass, the vectors that got more bits; the others stay as received.
 
-    Every coordinate, clipped or not, stays in the cell that it was sent in. Only the first k vectors of `v`
-    and `dither` (R, N, n, n) and of `before` and `after` (R, N, n) are read, as many as `received`
-    (R, N, k, n) has.
+    Every coordinate, clipped or not, stays in the cell of its earlier bits. `received` (R, N, k, n) has k
+    vectors; only the first k of `v` and `dither` (R, N, n, n) and of `before` and `after` (R, N, n) are read.
     """
     from replifed.kernels import quantisation
 
@@ -99,9 +98,10 @@ def quantise_grown(
 
 
 def refine(v: NDArray, received: NDArray, before: NDArray, after: NDArray, dither: NDArray) -> NDArray:
-    """Quantise the error that remains after `before` bits with the bits up to `after`, for kind "fresh".
+    """Quantise the error that remains after `before` bits with the further bits up to `after`: kind "fresh".
 
-    Parameters are those of `quantise_grown`, of any shapes (..., n) and (...), with a new dither each time.
+    Parameters are those of `quantise_grown`, with any shapes (..., n) and (...), and with a new dither for
+    each refinement.
     """
     delta = interval(after)[..., None]
     # Cells of width Delta over the range of the remaining error, [-Delta_before/2, Delta_before/2].
@@ -120,12 +120,11 @@ def _check(kind: str, overload: str) -> None:
 
 
 def block_quantise(x: NDArray, uniform: NDArray, bits: int) -> NDArray:
-    """Round each block of `x` (..., D) at random to a grid of its largest magnitude, without bias.
+    """Round each block of `x` (..., D) at random, without bias, to a grid scaled by its largest magnitude.
 
-    With p = infinity norm, as in FedEM (Dieuleveut et al. 2021, Supplement B).
-
+    This is the block quantiser with the infinity norm of FedEM (Dieuleveut et al. 2021, Supplement B).
     `uniform` are independent numbers in [0, 1) that broadcast with `x`. A coordinate has `bits` b >= 2: its
-    sign and one of s = 2^(b-1) - 1 levels, or zero.
+    sign, and zero or one of s = 2^(b-1) - 1 levels.
 
     Notes
     -----

@@ -1,8 +1,8 @@
-"""Partitions of samples between clients: clusters cut into shards that are assigned anew in each replicate,
-rules of the literature, or the clients that the data name.
+"""Partitions of samples between clients: by clusters cut into shards, which are assigned anew in each
+replicate, by rules of the literature, or by the clients that the data name.
 
-Source of the shards: the partition of Tong et al., Algorithms 2022, 15(9), 319, Section 5.2: 10 clusters,
-each split evenly into 20 parts, and each client takes one part of each of two clusters.
+Source of the shards: the partition of Tong et al., Algorithms 2022, 15(9), 319, Section 5.2, with 10
+clusters, each split evenly into 20 parts; each client gets one part of each of two clusters.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def partition(
 ) -> None:
     """Split a parsed data set between clients; writes the partition, an ``.npz``, and a CSV of all clients.
 
-    Settings are seed; dataset, the id that the data must have; partition, see `build`; replicates, and
-    optionally tuning.replicates, which get partitions as well.
+    Settings are seed; dataset, the id that the data must have; partition, see `build`; replicates; and
+    optionally tuning.replicates, which get partitions, too.
     """
     samples = load(data)
     if samples.meta["id"] != settings["dataset"]:
@@ -69,14 +69,17 @@ def build(
 ) -> tuple[Partition, DataFrame]:
     """Split samples `X` (n, d), sparse or not, with integer labels or real targets `y` (n,) between clients.
 
-    Settings are clusters ("kmeans" or "labels"), count (of clusters), parts (shards that each cluster is cut
-    into), shards_per_client (of different clusters). Or clusters "equal_kmeans", count, rows, columns,
-    choice: the fullest columns of a sparse `X` and its fullest rows, or random ones, are clustered, and each
-    cluster is a client, the same in all replicates; other samples have client -1. Or clusters "given": the
-    clients of the data set, `given` (n,). Or a name in `rules.RULES`, and what `rules.split` asks for; the
-    clusters are then the labels.
+    The setting `clusters` selects one of four kinds of partition:
 
-    The clusters are the same in all `replicates` (names); shards are cut and assigned independently in each.
+    * "kmeans" or "labels": clusters are cut into shards. Further settings are count (of clusters), parts
+      (shards per cluster) and shards_per_client (of different clusters).
+    * "equal_kmeans": each cluster is a client, the same in all replicates. Settings are count, rows, columns
+      and choice: the densest columns of a sparse `X`, and its densest or random rows, are clustered; other
+      samples have client -1.
+    * "given": the clients of the data set, `given` (n,).
+    * a name in `rules.RULES`, with the settings of `rules.split`; the clusters are then the labels.
+
+    Clusters are the same in all `replicates` (names); shards are cut and assigned independently in each.
     The table has a row for each replicate and client: replicate, and the columns of `client_table` or
     `cluster_table`.
     """
@@ -139,11 +142,11 @@ def split_shards(cluster: NDArray, parts: int, rng: Generator) -> NDArray[np.int
 def assign_shards(
     cluster: NDArray, size: NDArray, shards_per_client: int, rng: Generator
 ) -> NDArray[np.int32]:
-    """Assign every shard to one client, so that no client has two of one cluster or no sample at all.
+    """Assign every shard to one client, so that no client has two shards of one cluster, or no sample.
 
     The shards are shuffled and assigned; then, while a client violates this, one of its shards is swapped
     with a shard of another client, in random order, such that fewer violations remain. Without empty shards
-    such a swap exists. With them an assignment may have none; then another one is tried.
+    such a swap always exists; with empty shards it may not, and then another assignment is tried.
 
     `cluster` (S,) is the cluster of each shard, with equally many shards of each, and `size` (S,) the number
     of samples of a shard.
@@ -170,10 +173,10 @@ def assign_shards(
 
 
 def assign_clients(cluster: NDArray, parts: int, shards_per_client: int, rng: Generator) -> NDArray[np.int32]:
-    """Cut clusters into shards, assign these to clients, and return the client of each sample (n,).
+    """Cut clusters into shards, assign the shards to clients, and return the client of each sample (n,).
 
-    `cluster` (n,) has each number from 0 to its maximum. There are ``clusters * parts / shards_per_client``
-    clients.
+    `cluster` (n,) contains every number from 0 to its maximum. There are
+    ``clusters * parts / shards_per_client`` clients.
     """
     shards = (int(np.max(cluster)) + 1) * parts
     shard = split_shards(cluster, parts, rng)

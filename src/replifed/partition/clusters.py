@@ -1,4 +1,4 @@
-"""Groups of samples: by k-means or by label, to cut shards from; or of equal size, one for each client."""
+"""Clusters of samples: by k-means or by label, to be cut into shards; or of equal size, one per client."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def kmeans_clusters(X: csr_matrix | NDArray, count: int, seed: int) -> NDArray[n
 
     `X` is neither copied nor made dense; the centres are dense. Returns each sample's cluster (n,), 0 to
     count - 1 from the largest to the smallest. Source: `sklearn.cluster.KMeans`, with k-means++ starting
-    centres. One start: on tf-idf data the inertias of several differ by less than half a percent, and each
-    start on the largest data set costs tens of seconds. One thread, since the order in which threads sum
-    a centre changes its last digits.
+    centres. There is one start: on tf-idf data the inertias of several starts differ by less than half a
+    percent, and each start on the largest data set takes tens of seconds. There is one thread, since the
+    order in which threads sum a centre changes its last digits.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning

@@ -1,7 +1,7 @@
-"""Heterogeneity of the clients of a partition: of their sizes and of their samples.
+"""Heterogeneity of a partition's clients, in size and in the distribution of labels.
 
-Samples have integer labels or real targets `y` (n,); targets are compared by the ten bins between their
-pooled deciles. `client` and `cluster` are the client and cluster of each sample, integers (n,).
+Samples have integer labels or real targets `y` (n,); targets are grouped into ten bins between their pooled
+deciles. `client` and `cluster` are the client and cluster of each sample, integers (n,).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def label_groups(y: NDArray) -> tuple[list[str], NDArray[np.int64]]:
 
 
 def group_counts(client: NDArray, group: NDArray) -> NDArray[np.int64]:
-    """Return the number of samples of each client and group, (clients, groups), from those of each sample."""
+    """Return the number of samples of each client and group, (clients, groups)."""
     counts = np.zeros((np.max(client) + 1, np.max(group) + 1), dtype=np.int64)
     np.add.at(counts, (client, group), 1)
     return counts
@@ -44,7 +44,7 @@ def group_counts(client: NDArray, group: NDArray) -> NDArray[np.int64]:
 def pooled_distances(counts: NDArray) -> NDArray[np.float64]:
     """Return the total-variation distance of each client's distribution to the pooled one.
 
-    That is ``1/2 sum_k |p_ik - p_k|``, for `counts` (clients, groups) of which no row is all zero.
+    That is ``1/2 sum_k |p_ik - p_k|``, for `counts` (clients, groups) without zero rows.
     """
     shares = counts / counts.sum(axis=1, keepdims=True)
     return np.abs(shares - counts.sum(axis=0) / counts.sum()).sum(axis=1) / 2
@@ -79,9 +79,9 @@ def summary(client: NDArray, y: NDArray) -> dict[str, float]:
     """Summarise the heterogeneity of the clients of one replicate.
 
     clients; size_min, size_median, size_max; size_max_over_mean; size_variation: standard deviation over
-    mean; effective_clients: ``1 / sum_i (n_i / n)^2``, the number of equal clients that would average as
-    well; label_distance: mean over clients of `pooled_distances`; label_distance_random: its value for
-    shuffled labels, that of finite clients without heterogeneity.
+    mean; effective_clients: ``1 / sum_i (n_i / n)^2``, the number of equally large clients whose mean has the
+    same variance; label_distance: mean over clients of `pooled_distances`; label_distance_random: its value
+    for shuffled labels, the level of finite clients without heterogeneity.
     """
     size = np.bincount(client)
     group = label_groups(y)[1]

@@ -1,6 +1,6 @@
-"""Rules that say which client has which sample: i.i.d., Dirichlet shares of labels, shards of sorted labels.
+"""Partition rules of the literature: i.i.d., Dirichlet shares of labels, shards of sorted labels.
 
-All draw the clients' sizes first, equal or log-normal: skewed labels and skewed sizes are two choices.
+All draw the clients' sizes first, equal or log-normal: label skew and size skew are independent choices.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ def split(y: NDArray, settings: Mapping[str, Any], rng: Generator) -> NDArray[np
 
     Parameters
     ----------
-    y : integer labels or real targets, (n,); targets are grouped by tenths.
+    y : integer labels or real targets, (n,); targets are grouped into tenths.
     settings : clusters (a name in `RULES`), clients (their number), spread (standard deviation of the
-        logarithm of the sizes, 0 for equal ones); optionally samples (mean of a client's samples, drawn from
-        all; by default all are used); and alpha of "dirichlet", shards_per_client of "shards".
+        logarithm of the sizes, 0 for equal ones); optionally samples (mean number per client, drawn from
+        all samples; by default all are used); and alpha of "dirichlet", shards_per_client of "shards".
 
     Raises
     ------
@@ -50,23 +50,24 @@ def split(y: NDArray, settings: Mapping[str, Any], rng: Generator) -> NDArray[np
 
 
 def _rounded(shares: NDArray) -> NDArray[np.int64]:
-    """Return whole numbers with the sum of `shares`, each off by less than one."""
+    """Round `shares` to whole numbers with the same sum, each by less than one."""
     return np.diff(np.rint(np.cumsum(shares)).astype(np.int64), prepend=0)
 
 
 def _iid(y: NDArray, sizes: NDArray, settings: Mapping[str, Any], rng: Generator) -> NDArray[np.int32]:
-    """Deal samples at random."""
+    """Assign samples at random."""
     client = np.full(len(y), -1, dtype=np.int32)
     client[rng.permutation(len(y))[: sizes.sum()]] = np.repeat(np.arange(len(sizes)), sizes)
     return client
 
 
 def _dirichlet(y: NDArray, sizes: NDArray, settings: Mapping[str, Any], rng: Generator) -> NDArray[np.int32]:
-    """Draw each client's shares of the labels, then its samples by these, without replacement.
+    """Draw each client's label distribution, then its samples from that distribution, without replacement.
 
-    Shares are Dirichlet(alpha K p), p being those in the data of the K labels: alpha for each, if all labels
-    are equally frequent. A client that draws more of a label than is left takes the rest by its shares of the
-    other labels. Source: Hsu, Qi, Brown, arXiv 1909.06335, Section 3, with clients in random order.
+    It is Dirichlet(alpha K p) with p the distribution of the K labels in the data: alpha for each label if
+    all are equally frequent. A client that draws more samples of a label than are left draws the rest from
+    its distribution of the other labels. Source: Hsu, Qi, Brown, arXiv 1909.06335, Section 3, with clients in
+    random order.
     """
     _, group = np.unique(label_groups(y)[1], return_inverse=True)
     piles = [rng.permutation(np.flatnonzero(group == k)) for k in range(group.max() + 1)]
@@ -87,9 +88,10 @@ def _dirichlet(y: NDArray, sizes: NDArray, settings: Mapping[str, Any], rng: Gen
 
 
 def _shards(y: NDArray, sizes: NDArray, settings: Mapping[str, Any], rng: Generator) -> NDArray[np.int32]:
-    """Sort samples by label, cut them into shards, and deal each client so many of these.
+    """Sort samples by label, cut them into shards, and assign shards_per_client random shards to each client.
 
-    Source: McMahan et al., AISTATS 2017, Section 3. A shard is as large as its client's size asks for.
+    Source: McMahan et al., AISTATS 2017, Section 3. A client's shards have equal sizes, up to rounding, that
+    sum to the client's size.
     """
     each, total = settings["shards_per_client"], sizes.sum()
     if len(sizes) * each > total:

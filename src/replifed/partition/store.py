@@ -1,4 +1,4 @@
-"""Partitions, and their files: an uncompressed ``.npz`` whose bytes depend on nothing but the partition."""
+"""Partitions and their files: an uncompressed ``.npz`` whose bytes depend only on the partition."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def save(path: Path, partition: Partition) -> None:
 
 
 def load(path: Path, samples: int | None = None) -> Partition:
-    """Read a partition of `save`, which must be of `samples` samples, if their number is given."""
+    """Read a partition that `save` wrote; if `samples` is given, it must be the number of samples."""
     with read_described(path, "a partition", "replifed partition") as (arrays, meta):
         recorded = meta["content_sha256"]
         names = sorted(int(name.removeprefix(_CLIENT)) for name in arrays if name.startswith(_CLIENT))

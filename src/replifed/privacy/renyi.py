@@ -68,9 +68,9 @@ def best_epsilon(slope: ArrayLike, delta: float) -> NDArray:
 
 
 def advanced_composition(epsilon: ArrayLike, count: ArrayLike, slack: float) -> NDArray:
-    """The epsilon of `count` mechanisms of an `epsilon` each (Kairouz, Oh and Viswanath 2015, Theorem 3.4).
+    """Epsilon of `count` mechanisms with `epsilon` each (Kairouz, Oh and Viswanath 2015, Theorem 3.4).
 
-    It holds with a delta of `slack` in addition to those of the mechanisms.
+    Its delta is `slack` plus the deltas of the mechanisms.
     """
     epsilon, count = np.asarray(epsilon), np.asarray(count)
     drift = count * epsilon * np.tanh(epsilon / 2)  # (e^epsilon - 1) / (e^epsilon + 1)

@@ -1,4 +1,4 @@
-"""Losses of clients' models, with gradients, Hessians and local steps, for all clients and runs at once."""
+"""Clients' losses, with gradients, Hessians and local steps, for all clients and runs at once."""
 
 from importlib import import_module
 from typing import Any

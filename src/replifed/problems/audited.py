@@ -1,6 +1,6 @@
-"""A problem behind a counter: what a method asks of the clients' data is reported, and the data are hidden.
+"""Audited problem: it reports each use of the clients' data to a listener, and hides the data themselves.
 
-Compiled loops count as what their arguments ask for: so many steps, on so many samples each.
+A compiled loop counts by its arguments: the number of its steps times the samples of each.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _idle: ContextVar[NDArray | None] = ContextVar("idle", default=None)
 
 
 class RawDataError(ReplifedError):
-    """A method reads the clients' data, or something else that cannot be counted."""
+    """A method reads the clients' data, or another attribute that cannot be counted."""
 
 
 @contextmanager
 def idle(lanes: NDArray) -> Iterator[None]:
-    """Say that answers for `lanes`, a mask (R, 1) or (R, N), are thrown away: a batch computes them all.
+    """Declare that the caller discards the answers for `lanes`, a mask (R, 1) or (R, N), of a batched call.
 
-    Behind a counter they are zeros and cost nothing; elsewhere this changes nothing.
+    An audited problem returns zeros for them at no cost; any other problem ignores the declaration.
     """
     token = _idle.set(lanes)
     try:
@@ -56,7 +56,7 @@ def idle(lanes: NDArray) -> Iterator[None]:
 
 
 class Call(NamedTuple):
-    """One call of a method for what depends on the clients' data, and what it takes of each client."""
+    """One call by which a method uses the clients' data, and its cost for each client."""
 
     name: str
     arguments: list[Any]
@@ -68,14 +68,14 @@ class Call(NamedTuple):
 
 
 class Listener(Protocol):
-    """Is told of each call."""
+    """Receiver of the calls."""
 
     def answer(self, call: Call, answer: Any) -> Any:
-        """Answer that the method gets."""
+        """Record `call` and return the answer that the method gets."""
 
 
 class _Place(NamedTuple):
-    """Runs and clients of a problem, or of a part of it, in the whole."""
+    """Indices, in the whole problem, of the runs and clients of a part of it."""
 
     runs: NDArray  # (r,)
     clients: NDArray  # (r or 1, c)
@@ -83,7 +83,7 @@ class _Place(NamedTuple):
     listener: Listener
 
     def among(self, chosen: Any) -> _Place:
-        """Place of the clients `chosen` (r or 1, c) of these; None for all."""
+        """Indices for the clients `chosen` (r or 1, c) among these; None for all."""
         if chosen is None:
             return self
         rows = max(len(chosen), len(self.clients))
@@ -91,13 +91,13 @@ class _Place(NamedTuple):
         return self._replace(clients=np.take_along_axis(mine, chosen, axis=1))
 
     def one_pass(self, batch: Any = None) -> NDArray:
-        """Samples of each client in one gradient, (r, c) or (r or 1, c)."""
+        """Samples that each client uses for one gradient, (r, c) or (r or 1, c)."""
         if batch is None:
             return self.sizes[self.runs[:, None], self.clients].astype(float)
         return np.full(self.clients.shape, float(np.shape(batch)[-1]))
 
     def report(self, name: str, arguments: Any, answer: Any, times: float = 1.0, **taken: Any) -> Any:
-        """Tell the listener of a call, without what idle lanes take, and return the answer."""
+        """Report a call to the listener, without the cost of idle lanes, and return the answer."""
         lanes = _idle.get()
         shape = len(self.runs), self.clients.shape[1]
         if lanes is not None and lanes.any() and np.shape(answer)[:2] == shape:
@@ -109,12 +109,12 @@ class _Place(NamedTuple):
 
 
 def audited(problem: Any, runs: int, listener: Listener) -> Any:
-    """Problem as `listener` sees it used by `runs` runs.
+    """Problem for `runs` runs that reports each use of the clients' data to `listener`.
 
     Raises
     ------
     RawDataError
-        Later, when a method reads what is neither counted nor public.
+        Later, when a method reads an attribute that is neither counted nor public.
     """
     sizes = np.repeat(problem.sizes, runs // len(problem.sizes), axis=0)
     everyone = np.arange(problem.n_clients)[None]
@@ -122,7 +122,7 @@ def audited(problem: Any, runs: int, listener: Listener) -> Any:
 
 
 class _Hidden:
-    """What stands before a problem, or before local models, and lets calls through that are counted."""
+    """Wrapper of a problem, or of local models, which passes on only calls that it can count."""
 
     __slots__ = ("_of",)
 
@@ -173,7 +173,7 @@ class _AuditedLocally(_Hidden):
 
 
 def _unbound(found: Any) -> Any:
-    """Return what a problem offers, without the way back to it that a method has."""
+    """Return an attribute of a problem; a bound method loses its reference to the problem."""
     return (lambda *given, **named: found(*given, **named)) if ismethod(found) else found
 
 
@@ -240,7 +240,7 @@ def _with_runs(ask: Callable[..., Any], place: _Place) -> Callable[..., Any]:
 
 
 def _along(ask: Callable[..., Any], place: _Place) -> Callable[..., Any]:
-    """Losses on a line; runs whose step is still that of the call before have their values already."""
+    """Losses on a line; runs whose step has not changed since the last call cost nothing."""
 
     def along(x: NDArray, p: NDArray) -> Callable[[NDArray], NDArray]:
         losses, last = ask(x, p), np.full(len(place.runs), np.nan)

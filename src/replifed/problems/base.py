@@ -1,7 +1,7 @@
 """Capabilities of a federated problem, as small protocols that a method requires.
 
 The axes of every array are (runs, clients, ...). The first is the batch axis: R runs are simulated side by
-side, the Monte-Carlo replicates of one setting or the points of a step-size grid. A model is a flat
+side, such as the Monte-Carlo replicates of one setting or the points of a step-size grid. A model is a flat
 vector of D coordinates, so the server holds (R, D) and the clients (R, N, D).
 """
 
@@ -18,7 +18,7 @@ from replifed.errors import ReplifedError
 class Problem(Protocol):
     """F(x) = sum_i p_i f_i(x) over N clients, on S data sets.
 
-    S is 1, all runs sharing one data set, or R; see also `PerClientModels`.
+    S is 1 if all runs share one data set, else R (or, with `PerClientModels`, a divisor of R).
     """
 
     n_clients: int
@@ -36,9 +36,9 @@ class Problem(Protocol):
 class LocalModels(Protocol):
     """The clients' copies of the server's model during one round, in coordinates that suit the data.
 
-    An algorithm does arithmetic on the opaque array `start`; only the methods below know the meaning of a
-    coordinate: a coordinate of the model on dense data, a feature of the client's samples on sparse data, and
-    a sample if models change by gradients alone.
+    An algorithm does arithmetic on the opaque array `start`; only the methods below know what its entries
+    stand for: coordinates of the model on dense data, features of the client's samples on sparse data, or
+    samples if models change by gradients alone.
     """
 
     start: NDArray
@@ -88,9 +88,9 @@ class LocalSteps(Protocol):
     ) -> LocalModels:
         """Hand the server's models `x` (R, D) to the clients that take part, (R or 1, c), all by default.
 
-        `additive` promises that local models only ever change by adding multiples of gradients, `sparsity`
-        that `x` and all local models between steps have at most so many non-zeros. Clients are in increasing
-        order. `draws` is how many samples each draws in all steps, None where they take all.
+        `additive` promises that local models change only by multiples of gradients, `sparsity` that `x` and
+        all local models between steps have at most that many non-zeros. Clients are in increasing order.
+        `draws` is the number of samples that each client draws in all steps, None for full batches.
         """
 
 
@@ -98,14 +98,14 @@ class LocalSteps(Protocol):
 class RestrictedMinimiser(Protocol):
     """Minimisers of each client's loss over models with a given support, a mask (R, N, D).
 
-    Local models of such a problem have the same methods for the clients that take part.
+    The problem's local models have these methods, too, for the clients that take part.
     """
 
     def restricted_minima(self, start: NDArray, support: NDArray) -> NDArray:
-        """argmin f_i(w) over w on `support`, the nearest one to `start`, which is on it, too."""
+        """argmin f_i(w) over w on `support`, the nearest to `start`, which also lies on `support`."""
 
     def restricted_descent(self, start: NDArray, support: NDArray, steps: int) -> NDArray:
-        """Models after `steps` steps of gradient descent towards it, each with its own step size."""
+        """Models after `steps` gradient steps towards these minimisers, with a step size per client."""
 
     def restricted_work(self, size: NDArray) -> NDArray:
         """Work of one minimisation over `size` coordinates, in gradients of a single sample."""
@@ -113,7 +113,7 @@ class RestrictedMinimiser(Protocol):
 
 @runtime_checkable
 class Hessian(Protocol):
-    """Second derivatives, for D up to a few thousand."""
+    """Hessians of the clients' losses, for D up to a few thousand."""
 
     def client_hessians(self, x: NDArray) -> NDArray:
         """Hessian of each f_i at the server's models, shape (R, N, D, D)."""
@@ -121,7 +121,7 @@ class Hessian(Protocol):
 
 @runtime_checkable
 class HessianProducts(Protocol):
-    """The second derivative of F, for any D."""
+    """Products with the Hessian of F, for any D."""
 
     def hessian_products(self, x: NDArray) -> Callable[[NDArray], NDArray]:
         """Function that multiplies the Hessian of F at the models `x` (R, D) with one vector each, (R, D)."""
@@ -129,7 +129,7 @@ class HessianProducts(Protocol):
 
 @runtime_checkable
 class PerClientModels(Protocol):
-    """Every client at a model of its own, in the server's coordinates: for clients that remember.
+    """Gradients and Hessians with a separate model at each client, in the server's coordinates.
 
     The number S of data sets may be any divisor of R: the first R / S runs share the first data set, and so
     on.
@@ -146,9 +146,10 @@ class PerClientModels(Protocol):
     ) -> NDArray:
         """Gradient of each f_i(u_i) + <a_i, u_i> + b |u_i|^2 / 2 at its client's model `u`; (R, N, D).
 
-        On minibatches (R or 1, N, b), scaled so that their expectation is the full gradient, or all samples.
-        `clip` is the length to which each sample's gradient, without ridge and linear term, is cut, on all
-        samples only. `ridge` is b, (R,), and `linear` a, (R, N, D).
+        `batch` holds minibatches (R or 1, N, b), whose gradients are scaled so that their expectation is the
+        full gradient; None takes all samples. `clip`, for full batches only, is the largest norm of a
+        sample's gradient without ridge and linear term; longer ones are scaled down. `ridge` is b, (R,), and
+        `linear` is a, (R, N, D).
         """
 
     def per_client_descent(
@@ -160,18 +161,18 @@ class PerClientModels(Protocol):
         """Hessian of each f_i at its client's model, shape (R, N, D, D)."""
 
     def common_mu_L(self) -> tuple[NDArray, NDArray]:
-        """Smallest mu and largest L of all clients, (S,), also in a problem `with_clients`."""
+        """Smallest mu and largest L over all clients, (S,) each; `with_clients` keeps these values."""
 
     def with_clients(self, chosen: NDArray) -> PerClientModels:
-        """Return the problem of the clients `chosen` (R or 1, c), run by run."""
+        """Return the problem restricted to the clients `chosen` (R or 1, c) of each run."""
 
     def with_runs(self, kept: NDArray) -> PerClientModels:
-        """Return the problem of the runs where `kept` (R,), boolean; all runs of a data set go together."""
+        """Return the problem of the runs in the mask `kept` (R,): all runs of a data set or none."""
 
 
 @runtime_checkable
 class Ray(Protocol):
-    """Losses on a line, for line searches: a trial costs no pass over the data."""
+    """Losses on a line, for line searches: a trial step needs no pass over the data."""
 
     def along(self, x: NDArray, p: NDArray) -> Callable[[NDArray], NDArray]:
         """f_i at x + eta p, shape (R, N), as a function of eta (R,); x and p have shape (R, D)."""

@@ -1,4 +1,4 @@
-"""A problem from clients' arrays, of whatever form they have."""
+"""A problem from clients' arrays: dense or sparse, a list or one stacked array."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def from_clients(
     Parameters
     ----------
     data : sequence of (features, targets), or array of features
-        Pairs of (m_i, d) and (m_i,), which may differ in m_i; features may be sparse matrices. Or one array
+        Pairs of arrays (m_i, d) and (m_i,), one per client; features may be sparse matrices. Or one array
         (N, m, d), with `targets` (N, m).
     targets : array, optional
     loss : "logistic" (targets -1 or +1), "least_squares" or "softmax" (targets 0 to classes - 1).
     l2 : weight of |x|^2 / 2 in each client's loss.
     weights : array (N,), optional
-        p_i > 0 in F = sum_i p_i f_i, with f_i the mean loss of client i; they sum to one. 1/N by default.
-    classes : number of classes of a softmax; by default, as many as there are targets.
+        p_i > 0 in F = sum_i p_i f_i, with f_i the mean loss of client i; their sum is one. 1/N by default.
+    classes : number of classes of a softmax; by default, the largest target plus one.
 
     Raises
     ------
     ReplifedError
-        In one line, if the arrays have other forms, or do not fit together.
+        The arrays have another form, or do not fit together; the message is one line.
     """
     pairs = _pairs(data if targets is None else zip(data, targets, strict=True))
     if not pairs:

@@ -32,10 +32,11 @@ _WORTH_A_CALL = 1 << 12
 
 
 def in_span(samples: int, features: int, draws: int | None = None, *, cohort: bool = False) -> bool:
-    """Whether local steps cost less in the span of the client's samples (m numbers each) than outside (2 d).
+    """True if local steps cost less in the span of the client's samples (m numbers each) than outside (2 d).
 
-    Predictions of all samples come first, unless the objective's record has them, and a product with all of
-    them last: with few `draws` of a client (None takes all samples) these cost more than the steps.
+    In the span, the steps need the predictions of all samples before them, unless these are cached, and a
+    product with all samples after them. If a client makes few `draws` (None: full batches), both cost more
+    than the steps.
     """
     enough = draws is None or samples <= (draws if cohort else 4 * draws)
     return 3 * samples <= 2 * features and enough
@@ -54,7 +55,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
         Targets; for logistic losses -1 or +1, for a softmax 0 to C - 1.
     loss : Loss
     sizes, weights : arrays, shape (S, N), optional
-        n_i, from 1 to m, and p_i >= 0; by default m and n_i / n.
+        Numbers of samples n_i, from 1 to m, and weights p_i >= 0; by default m and n_i / n.
     l2 : float
         At least 0.
     summed : bool
@@ -63,7 +64,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
     Raises
     ------
     ReplifedError
-        If any of these does not hold, or if features or targets are not finite.
+        One of these conditions fails, or features or targets are not finite.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
 
     @property
     def _apart(self) -> bool:
-        """Whether clients' matrices are multiplied where they lie, one by one."""
+        """True if clients' matrices are multiplied in place, one by one."""
         return "X" not in vars(self) and self.n_samples * self.n_features >= _WORTH_A_CALL
 
     # -- the objective at the server's models ----------------------------------------------------
@@ -185,7 +186,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
         return self._hessians(self.predictions(x))
 
     def _hessians(self, z: NDArray) -> NDArray:
-        """Hessian of each f_i where its samples have the predictions `z` (R, N, m, C)."""
+        """Hessian of each f_i, from the predictions `z` (R, N, m, C) of its samples."""
         h = self.loss_function.second_derivative(z, self.y) * self.sample_weights[..., None, None]
         runs, (N, d), C = len(z), (self.n_clients, self.n_features), self.loss_function.n_outputs
         H = np.empty((runs, N, d, C, d, C), np.result_type(self.X, h))
@@ -276,9 +277,10 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
         return part
 
     def with_equal_weights(self) -> DenseLinearModel:
-        """Problem with the same F and p_i = 1/N: each client's mean loss counts N p_i times, the ridge once.
+        """Problem with the same F and p_i = 1/N: N p_i multiplies each client's mean loss, not its ridge.
 
-        Its constants are its own. The ridge is that of all clients, so that none has less convexity.
+        Constants such as mu and L are those of the new losses. All clients have the same ridge, so that the
+        weights do not reduce the convexity of any.
         """
         part = self._part(lambda array: array)
         part.__dict__ |= {name: value for name, value in vars(self).items() if name == "X"}
@@ -298,7 +300,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
         return groups[:, 0]
 
     def _part(self, pick: Callable[[NDArray], NDArray]) -> DenseLinearModel:
-        """The problem with what `pick` takes of arrays (S, N, ...), and the same features."""
+        """Problem with the part that `pick` takes of arrays (S, N, ...), and the same features."""
         part = copy.copy(self)
         for name in list(vars(part)):
             if isinstance(getattr(type(self), name, None), cached_property):
@@ -348,7 +350,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
         return DenseLocalModels(part, x)
 
     def _cohort(self, clients: NDArray) -> DenseLinearModel:
-        """The problem of the clients that take part; the sum of the weights p_i stays what it was."""
+        """Problem of the clients that take part; their weights are scaled to the sum of all clients' p_i."""
         run = np.arange(len(self.place))[:, None] if len(self.place) > 1 else 0
         part = self._part(lambda array: array[run, clients])
         part.weights = part.weights * (self._total_weight / part.weights.sum(axis=1, keepdims=True))
@@ -363,7 +365,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
 
     @property
     def _ridge(self) -> NDArray:
-        """Weight of |x|^2 / 2 beside the unweighted sum of a client's losses, shape (S, N)."""
+        """Weight of |x|^2 / 2 for a loss that is the plain sum over a client's samples, shape (S, N)."""
         # batch_weights are n_i times the weight of a sample.
         return (self.l2 * self.sizes / self.batch_weights).astype(self.dtype)
 
@@ -374,7 +376,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
         return restricted.newton(self, start, support)
 
     def restricted_descent(self, start: NDArray, support: NDArray, steps: int) -> NDArray:
-        """See `problems.base.RestrictedMinimiser`; least squares take the best length of each step."""
+        """See `problems.base.RestrictedMinimiser`; least squares use an exact line search in each step."""
         if self.loss_function.name == "least_squares":
             return restricted.descent(self._columns, self.y, self._ridge, start, support, steps)
         length = (1.0 / self.smoothness()[..., None]).astype(start.dtype)
@@ -432,7 +434,7 @@ class DenseLocalModels:
 
 
 def _check_sizes(sizes: NDArray, shape: tuple[int, ...]) -> None:
-    """Refuse numbers of samples for which features of `shape` (S, N, m) have no room."""
+    """Reject numbers of samples that exceed the rows of features of `shape` (S, N, m)."""
     *clients, capacity = shape
     if sizes.shape != tuple(clients) or sizes.dtype.kind not in "iu":
         raise ReplifedError(

@@ -1,4 +1,4 @@
-"""Dense linear models at which every client has a model of its own: gradients and descents."""
+"""Dense linear models with a separate model at each client: gradients and descent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replifed.problems.losses import COMPILED, KERNELS, Loss
 
 
 class DenseClientModels:
-    """What `problems.base.PerClientModels` asks of dense data; attributes are those of `DenseLinearModel`."""
+    """`problems.base.PerClientModels` on dense data; attributes are those of `DenseLinearModel`."""
 
     y: NDArray
     rows: NDArray
@@ -32,7 +32,7 @@ class DenseClientModels:
 
     @cached_property
     def X(self) -> NDArray:
-        """Features (S, N, m, d); a part of the problem copies them when they are asked for."""
+        """Features (S, N, m, d); a part of the problem copies them at the first access."""
         return self.rows[self.place]
 
     def per_client_gradients(
@@ -93,7 +93,7 @@ class DenseClientModels:
     def shifted_gradients(
         self, u: NDArray, batch: NDArray | None, y: NDArray, shifts: NDArray, sets: NDArray
     ) -> NDArray:
-        """Gradients (R, N, d) without the ridge; `y`, `shifts` and `sets` are those of `problems.shifted`."""
+        """Gradients (R, N, d) without the ridge; for `y`, `shifts` and `sets` see `problems.shifted`."""
         from replifed.kernels.linear import gradients, minibatch_gradients
 
         loss, g = COMPILED.index(self.loss_function.name), products.aligned_empty(u.shape, self.dtype)
@@ -121,8 +121,8 @@ class DenseClientModels:
     ) -> NDArray | None:
         """Each client's model after steps w <- H_tau(w - eta grad) on minibatches; None if not compiled.
 
-        Of f_i(w) + <a_i, w> + b |w|^2 / 2 with `ridge` b, (R,), and `linear` a, (R, N, D); `eta` is
-        (R or 1, N or 1, 1), each of `batches` (R or 1, N, b), and `tau` one sparsity level or one a run.
+        The objective is f_i(w) + <a_i, w> + b |w|^2 / 2 with `ridge` b, (R,), and `linear` a, (R, N, D);
+        `eta` is (R or 1, N or 1, 1), each of `batches` (R or 1, N, b), and `tau` is one level or one per run.
         """
         return self.shifted_steps(w, batches, eta, ridge, linear, tau, *self._unshifted(len(w)))
 
@@ -138,7 +138,7 @@ class DenseClientModels:
         shifts: NDArray,
         sets: NDArray,
     ) -> NDArray | None:
-        """As `minibatch_steps`; `y`, `shifts` and `sets` are those of `problems.shifted`."""
+        """As `minibatch_steps`; for `y`, `shifts` and `sets` see `problems.shifted`."""
         check_runs(len(w), len(self.place))
         if self.loss_function.name not in KERNELS:
             return None

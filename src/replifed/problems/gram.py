@@ -1,8 +1,8 @@
 """Local models in the span of the client's samples.
 
-A local step of a linear model moves along the client's samples only: after any number of them the model
-is c x + X' a, with one coefficient a client's sample and output. With the Gram matrix X X', computed
-once, a step costs m x m instead of m x d.
+A local step of a linear model adds a combination of the client's samples: after any number of steps the
+model is c x + X' a, with one coefficient per sample and output in a. With the Gram matrix X X', computed
+once, a step costs m x m operations instead of m x d.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class GramLocalModels:
         return g
 
     def _drawn_weights(self, batch: NDArray) -> NDArray:
-        """Weights of all samples, (R or 1, N, m), by how often each is in the minibatch."""
+        """Weights of all samples, (R or 1, N, m), from the number of times that each is in the minibatch."""
         (runs, clients, b), m = batch.shape, self.predictions.shape[2]
         index = batch + m * np.arange(runs * clients).reshape(runs, clients, 1)
         counts = np.bincount(index.ravel(), minlength=runs * clients * m).reshape(runs, clients, m)
@@ -61,7 +61,7 @@ class GramLocalModels:
         pull: float | NDArray,
         tau: int | NDArray | None,
     ) -> NDArray | None:
-        """Compiled `algorithms.local_steps.gradient_steps`; None for losses and thresholds that it lacks."""
+        """Compiled `algorithms.local_steps.gradient_steps`; None for losses and thresholds without it."""
         if self.loss.name not in KERNELS or tau is not None:
             return None
         from replifed.kernels.gram import gradient_steps

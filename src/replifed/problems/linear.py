@@ -1,7 +1,4 @@
-"""Objective of linear models, dense or sparse, and checks of their data.
-
-Data are checked before a compiled loop reads them.
-"""
+"""Objective of linear models, dense or sparse, and checks of their data before compiled loops read them."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ class LinearObjective(ABC):
 
     @abstractmethod
     def _fit(self, z: NDArray) -> NDArray:
-        """Each client's loss, without the ridge, where the samples have the predictions `z`; shape (R, N)."""
+        """Each client's loss without the ridge, from the predictions `z` of its samples; shape (R, N)."""
 
     def client_losses(self, x: NDArray) -> NDArray:
         return self._fit(self.predictions(x)) + 0.5 * self.l2 * np.sum(x * x, axis=-1, keepdims=True)
@@ -66,7 +63,7 @@ def check_finite(**arrays: NDArray) -> None:
 
 
 def check_labels(y: NDArray, loss: Loss) -> None:
-    """Reject labels `y`, of any shape, that `loss` does not know."""
+    """Reject labels `y`, of any shape, that `loss` does not accept."""
     if loss.name == "logistic":
         known, expected = np.abs(y) == 1, "-1 or +1"
     elif loss.name == "softmax":
@@ -79,7 +76,7 @@ def check_labels(y: NDArray, loss: Loss) -> None:
 
 
 def check_ids(client: NDArray, samples: int, clients: int) -> None:
-    """Reject client ids that are not one whole number a sample from 0 to `clients` - 1."""
+    """Reject client ids unless there is one for each sample, a whole number from 0 to `clients` - 1."""
     if client.shape != (samples,) or client.dtype.kind not in "iu":
         raise ReplifedError(
             f"client ids of shape {client.shape} and dtype {client.dtype}: must be {samples} whole numbers, "

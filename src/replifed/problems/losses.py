@@ -1,6 +1,6 @@
 """Losses of linear predictions z = <a, x>, sample by sample.
 
-A loss does not depend on clients, layouts or sparsity; `dense` and `sparse` combine it with data.
+A loss does not depend on clients, memory layout or sparsity; `dense` and `sparse` combine it with data.
 """
 
 from __future__ import annotations

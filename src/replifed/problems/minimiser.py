@@ -23,15 +23,15 @@ _TOLERANCE = 1e-13
 def minimiser(problem: Any, runs: int) -> NDArray:
     """Minimise F of a problem with `Smooth` and `Hessian` by Newton's method with halved steps; (R, D).
 
-    With `HessianProducts` it may have any number of coordinates.
+    A problem with `HessianProducts` may have any number of coordinates.
 
-    `runs` is a multiple of the number of data sets, of which those that share one get the same answer. It is
-    NaN for data sets on which a Hessian is singular.
+    `runs` is a multiple of the number of data sets; runs that share a data set get the same minimiser, which
+    is NaN if a Hessian on that data set is singular.
 
     Raises
     ------
     ReplifedError
-        If Hessians are singular on all data sets, or the method does not converge.
+        Hessians are singular on all data sets, or Newton's method does not converge.
     """
     sets = len(problem.weights)
     small = problem.dim <= _MOST_FACTORED and problem.weights.size * problem.dim**2 <= _MOST_ENTRIES
@@ -66,7 +66,7 @@ def _by_factors(problem: Any, x: NDArray, g: NDArray, goal: NDArray) -> NDArray:
 
 
 def _by_products(problem: Any, x: NDArray, g: NDArray, goal: NDArray) -> NDArray:
-    """The same by conjugate gradients, down to a residual that is a smaller share of g the smaller g is."""
+    """H^{-1} g by conjugate gradients; the smaller g, the smaller the relative residual at the end."""
     if not problem.l2:
         # With fewer samples than features, or with classes, of which only differences count.
         C = problem.loss_function.n_outputs

@@ -1,4 +1,4 @@
-"""Products of stacked client matrices with stacked client models, and memory for them."""
+"""Products of stacked client matrices with stacked client models, and aligned memory for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DIRECT = 64
 
 
 def client_products(matrices: NDArray, models: NDArray) -> NDArray:
-    """Multiply each client's matrix (1 or R, N, a, b) with each run's model of that client (R, N, b, C)."""
+    """Multiply each client's matrix (1 or R, N, a, b) by each run's model of that client (R, N, b, C)."""
     runs, clients, _, outputs = models.shape
     if len(matrices) == 1 and runs > 1 and runs * outputs >= FEWEST_COLUMNS:
         # Runs that share their data are columns of one product: the data are read once, not R times.
@@ -33,7 +33,7 @@ def client_products(matrices: NDArray, models: NDArray) -> NDArray:
 
 
 def tall_product(matrix: NDArray, columns: NDArray) -> NDArray:
-    """Multiply a matrix (a, b), of which a may be large, with columns (b, c)."""
+    """Multiply a matrix (a, b), where a may be large, by columns (b, c)."""
     c = columns.shape[1]
     if not _worth_compiling(matrix, columns, _MAX_COLUMNS):
         return _by_blas(matrix, columns)
@@ -51,7 +51,7 @@ def tall_product(matrix: NDArray, columns: NDArray) -> NDArray:
 
 
 def tall_product_transposed(matrix: NDArray, columns: NDArray) -> NDArray:
-    """Multiply the transpose of a matrix (a, b), of which a may be large, with columns (a, c)."""
+    """Multiply the transpose of a matrix (a, b), where a may be large, by columns (a, c)."""
     if not _worth_compiling(matrix, columns, FEWEST_COLUMNS - 1):
         return _by_blas(matrix.T, columns)
     from replifed.kernels.tiles import tall_transposed_products
@@ -105,7 +105,7 @@ def largest_eigenvalue(matrix, size: int) -> float:
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """Uninitialised array, aligned to a cache line; those of `numpy.empty` start 16 bytes after one."""
+    """Uninitialised array, aligned to a cache line; arrays of `numpy.empty` start 16 bytes after one."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     buffer = np.empty(size + _LINE, np.uint8)

@@ -19,8 +19,7 @@ def least_squares(
 
     `columns_of` are A_i', (S, N, D, m), so that a column of A_i is contiguous, for targets (S, N, m) and
     ridges (S, N); the first R / S runs share the first data set, and so on. `start` and the mask `support`
-    are (R, N, D). If there are several minimisers, as on a support larger than m, it is the nearest to
-    `start`.
+    are (R, N, D). Of several minimisers, as on a support larger than m, it is the nearest to `start`.
     """
     from replifed.kernels.least_squares import to_minimisers
 
@@ -43,7 +42,7 @@ def least_squares(
 def descent(
     columns_of: NDArray, targets: NDArray, ridge: NDArray, start: NDArray, support: NDArray, steps: int
 ) -> NDArray:
-    """Models after `steps` steps of steepest descent, with exact line search, on `least_squares`."""
+    """Models after `steps` steps of steepest descent with exact line search; losses of `least_squares`."""
     solution = np.zeros_like(start)
     for run, client in np.ndindex(*support.shape[:2]):
         data_set, mask = run * len(columns_of) // len(start), support[run, client]
@@ -83,8 +82,8 @@ def _descent(A: NDArray, residual: NDArray, w: NDArray, ridge: float, steps: int
 def newton(problem: Any, start: NDArray, support: NDArray) -> NDArray:
     """Minimise each client's loss of linear predictions over a support by Newton's method.
 
-    Until a step gains nothing more. Steps are halved until the loss falls; with a singular Hessian they are
-    the shortest ones. For small models.
+    Iterations stop when a step no longer lowers the loss. Steps are halved until the loss falls; with a
+    singular Hessian, the shortest Newton step is taken. For small models.
     """
     solution = start.copy()
     S, loss, C = len(problem.X), problem.loss_function, problem.loss_function.n_outputs

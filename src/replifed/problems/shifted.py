@@ -1,4 +1,4 @@
-"""Linear models whose runs differ by a shift of each client's features, and in the targets."""
+"""Linear models whose runs differ in a shift of each client's features and in the targets."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from replifed.problems.products import largest_eigenvalue
 
 
 class ShiftedLinearModel(LinearObjective):
-    """f_i(x) = mean over j of loss((z_ij + s_i)'x, y_ij), with s_i and y_i of the run's set l.
+    """f_i(x) = mean over j of loss((z_ij + s_i)'x, y_ij), with shifts s_i and targets y_i of the run's set.
 
-    Features Z (1, N, m, d) are read once for the runs of all sets; shifted ones are never stored. Of L sets,
-    with `shifts` (L, N, d) and targets `y` (L, N, m), `sets` (R,) names that of each run. The loss is one of
-    `losses.COMPILED`.
+    All runs share the features Z (1, N, m, d); shifted features are never stored. There are L sets of
+    `shifts` (L, N, d) and targets `y` (L, N, m), and `sets` (R,) holds the index of each run's set. The
+    loss is one of `losses.COMPILED`.
     """
 
     def __init__(self, Z: NDArray, shifts: NDArray, y: NDArray, loss: Loss, sets: Sequence[int]) -> None:
@@ -37,14 +37,14 @@ class ShiftedLinearModel(LinearObjective):
         self.sizes, self.weights, self.l2 = self._shared.sizes, self._shared.weights, 0.0
 
     def of_runs(self, sets: Sequence[int] | NDArray) -> ShiftedLinearModel:
-        """Return the problem of runs of the sets given, which share the features."""
+        """Return the problem of runs with the given `sets`, which shares the features."""
         problem = copy.copy(self)
         problem.__dict__.pop("_targets", None)
         problem.sets = np.asarray(sets, dtype=np.int64)
         return problem
 
     def repeated(self, times: int) -> ShiftedLinearModel:
-        """Return the problem of each run `times` in turn."""
+        """Return the problem in which each run appears `times` times in a row."""
         return self.of_runs(np.repeat(self.sets, times))
 
     @cached_property
@@ -79,11 +79,11 @@ class ShiftedLinearModel(LinearObjective):
         return np.array([of_set[int(number)] for number in self.sets])
 
     def strong_convexity(self) -> NDArray:
-        """Zero: the bound that holds for all data."""
+        """Zero, a lower bound for all data; shape (R, N)."""
         return np.zeros((len(self.sets), self.n_clients))
 
     def per_client_gradients(self, u: NDArray, batch: NDArray | None = None) -> NDArray:
-        """As in `problems.base.PerClientModels`, at models `u` (n, N, d) of the first n runs."""
+        """See `problems.base.PerClientModels`; `u` (n, N, d) are models of the first n runs."""
         return self._shared.shifted_gradients(u, batch, self.y, self.shifts, self.sets)
 
     def minibatch_steps(

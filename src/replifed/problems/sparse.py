@@ -1,8 +1,8 @@
 """Linear models on sparse data: one block-diagonal matrix over all clients, columns compressed per client.
 
-A client of a few hundred documents touches a few thousand of a corpus' columns. Its models live on
-those alone, and the clients' columns stand side by side in one long vector. One sparse product serves
-all clients where they use all samples; minibatches are read client by client, in compiled loops.
+A client with a few hundred documents has non-zeros in a few thousand of a corpus' columns. Its local model
+has these columns only, and the clients' models stand side by side in one long vector. Full batches of all
+clients take one sparse product; minibatches are read client by client, in compiled loops.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class SparseLinearModel(LinearObjective):
     Parameters
     ----------
     X : CSR matrix, shape (n, d)
-        Samples of all clients, shared by all runs of a simulation; whole numbers become doubles.
+        Samples of all clients, shared by all runs of a simulation; integers become doubles.
     y, client : arrays, shape (n,)
-        Targets, for logistic losses -1 or +1, and the client of each sample, 0 to N-1; each holds at least
-        one.
+        Targets, for logistic losses -1 or +1, and the client of each sample, 0 to N-1; each client has at
+        least one sample.
     loss : Loss
         Least squares or logistic.
     weights : array, shape (1, N), optional
@@ -55,7 +55,7 @@ class SparseLinearModel(LinearObjective):
     Raises
     ------
     ReplifedError
-        If any of these does not hold, or if features or targets are not finite.
+        One of these conditions fails, or features or targets are not finite.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class SparseLinearModel(LinearObjective):
         self._hold(X, y, sizes, sizes / len(y) if weights is None else weights)
 
     def _hold(self, X: sp.csr_array, y: NDArray, sizes: NDArray, weights: NDArray) -> None:
-        """Take samples, client by client, and p_i."""
+        """Store the samples, sorted by client, and the weights p_i."""
         self.X, self.y, self.sizes, self.weights = X, y, sizes, weights
         self.n_clients = sizes.shape[1]
         self.first = np.concatenate([[0], np.cumsum(sizes[0])])
@@ -99,7 +99,7 @@ class SparseLinearModel(LinearObjective):
         self._predicted: tuple[NDArray, NDArray] | None = None  # the last models, and their predictions
 
     def _part(self, chosen: NDArray) -> SparseLinearModel:
-        """The problem of the clients `chosen` (c,), with weights that sum to what all of them do."""
+        """Problem of the clients `chosen` (c,), with weights scaled to the sum of all clients' weights."""
         sizes, p = self.sizes[:, chosen], self.weights[:, chosen]
         # Rows from first[i] on for each client i of them.
         before = np.cumsum(sizes[0]) - sizes[0]
@@ -127,7 +127,7 @@ class SparseLinearModel(LinearObjective):
         return np.add.reduceat(values, self.first[:-1], axis=-1) / self.sizes
 
     def residuals(self, z: NDArray) -> NDArray:
-        """Derivatives of the loss in predictions (R, n) of all samples."""
+        """Derivatives of the loss at the predictions (R, n) of all samples."""
         return self.loss_function.derivative(z[..., None], self.y)[..., 0]
 
     def gradient(self, x: NDArray) -> NDArray:
@@ -173,7 +173,7 @@ class SparseLinearModel(LinearObjective):
     # -- constants -------------------------------------------------------------------------------
 
     def _client_blocks(self) -> Iterator[sp.csr_array]:
-        """Each client's samples on the columns that they touch."""
+        """Each client's samples, restricted to the columns in which they have non-zeros."""
         for (begin, end), touched in zip(pairwise(self.first), self._own_columns, strict=True):
             yield self.X[begin:end][:, touched]
 
@@ -195,7 +195,7 @@ class SparseLinearModel(LinearObjective):
 
     @property
     def _padded(self) -> tuple[NDArray, NDArray]:
-        """Where each sample stands in arrays (N, m): client and position."""
+        """Place of each sample in arrays (N, m): client and position."""
         return self.client, np.arange(len(self.y)) - self.first[self.client]
 
     @cached_property
@@ -219,7 +219,7 @@ class SparseLinearModel(LinearObjective):
 
     @cached_property
     def _in_span(self) -> bool:
-        """Whether models that change by gradients alone are held in the span of the samples."""
+        """True if models that change by gradients alone are held in the span of the samples."""
         return self._gram_bytes <= _GRAM_BYTES
 
     def _pad(self, values: NDArray) -> NDArray:
@@ -281,22 +281,23 @@ class SparseLinearModel(LinearObjective):
 
     @cached_property
     def _own_columns(self) -> list[NDArray]:
-        """The columns that each client's data touch, in increasing order."""
+        """Columns in which each client's data have non-zeros, in increasing order."""
         rows = pairwise(self.X.indptr[self.first])
         return [np.unique(self.X.indices[begin:end]) for begin, end in rows]
 
     @cached_property
     def touched(self) -> sp.csc_array:
-        """Mask of the columns that each client's data touch, (N, d), whose columns are quick to take."""
+        """Mask (N, d) of the columns in which each client's data have non-zeros, in CSC form."""
         columns = np.concatenate(self._own_columns)
         bounds = np.cumsum([0, *map(len, self._own_columns)])
         csr = np.ones(len(columns), bool), columns, bounds
         return sp.csr_array(csr, shape=(self.n_clients, self.dim)).tocsc()
 
     def blocks(self, tail: int) -> tuple[sp.csr_array, NDArray, NDArray]:
-        """Block-diagonal data (n, W) whose clients own their columns, then `tail` spare ones.
+        """Block-diagonal data (n, W): each client's own columns, followed by `tail` spare ones.
 
-        With the column of X that each stands for, d for spare ones, and where each client's begin and end.
+        Also returned: the column of X for which each stands (d for spare ones), and the bounds of each
+        client's columns.
         """
         if self.__dict__.get("_blocks_of") != tail:
             # Half as much to read, where that is enough.
@@ -316,12 +317,12 @@ class SparseLinearModel(LinearObjective):
 
 
 def _run_by_run(A: sp.sparray, x: NDArray) -> NDArray:
-    """A x for the model of each run: scipy takes several times as long for a few columns at once."""
+    """A x for each run's model, one by one: scipy takes several times as long for a few columns at once."""
     return np.stack([A @ model for model in x])
 
 
 class _SideBySide:
-    """Clients' models side by side on the columns that each touches, and `tail` spare ones; shape (R, W)."""
+    """Clients' models side by side, each on its own columns and `tail` spare ones; shape (R, W)."""
 
     def __init__(self, problem: SparseLinearModel, tail: int) -> None:
         self._problem = problem
@@ -350,7 +351,7 @@ class _SideBySide:
         pull: float | NDArray,
         tau: int | NDArray | None,
     ) -> NDArray | None:
-        """Compiled `algorithms.local_steps.gradient_steps` on minibatches; None for what it lacks."""
+        """Compiled `algorithms.local_steps.gradient_steps` on minibatches; None where nothing is compiled."""
         if batches[0] is None or np.any(pull):
             return None
         from replifed.kernels.sparse import minibatch_steps
@@ -382,8 +383,8 @@ class _SideBySide:
 class SparseLocalModels(_SideBySide):
     """Sparse models that are thresholded between steps.
 
-    Behind a client's own columns stand spare ones for what the server's model has outside of them: data never
-    change those entries, but they compete in the hard thresholding.
+    Spare columns after a client's own ones hold the server model's non-zeros elsewhere: the client's data
+    never change those entries, but they compete in the hard thresholding.
     """
 
     def __init__(self, problem: SparseLinearModel, x: NDArray, tau: int) -> None:
@@ -433,7 +434,7 @@ class SparseLocalModels(_SideBySide):
 class SparseAdditiveModels(_SideBySide):
     """Models that change by gradients alone, where the clients' Gram matrices would be too large.
 
-    What a client's data do not touch stays as the server sent it; only changes are averaged.
+    Coordinates outside a client's own columns stay as the server sent them; only changes are averaged.
     """
 
     def __init__(self, problem: SparseLinearModel, x: NDArray) -> None:
@@ -457,7 +458,7 @@ class SparseAdditiveModels(_SideBySide):
 
 
 class RunByRun:
-    """Local models of runs whose cohorts differ: those of one run after the other, padded to one shape."""
+    """Local models of runs with different cohorts, run after run, padded to one shape."""
 
     def __init__(self, parts: Sequence[Any]) -> None:
         self._parts = parts

@@ -1,4 +1,4 @@
-"""Transport maps between a mixture held by clients and a public measure, the map between them known.
+"""Transport maps between a mixture held by clients and a public measure, with a known optimal map.
 
 The Wasserstein-2 benchmark of Korotin et al. (Do neural optimal transport solvers work?, NeurIPS 2021): P is
 a mixture of three Gaussians, and Q its image under the gradient of a convex potential, which is therefore
@@ -69,7 +69,7 @@ class ICNN:
         return _Weights(pieces[0:9:3], pieces[1:9:3], pieces[2:9:3], pieces[9:11], pieces[11])
 
     def clamped(self, flat: NDArray) -> NDArray:
-        """Nearest parameters of a convex network: C_0, C_1 and w at least 0."""
+        """Nearest parameters of a convex network, with C_0, C_1 and w at least 0."""
         out, begin = flat.copy(), self._ends[9]
         np.maximum(out[..., begin:], 0, out=out[..., begin:])
         return out
@@ -93,7 +93,7 @@ class ICNN:
         return self.at(flat, x).derivative(c=c, v=v)[0]
 
     def initial(self, normal: NDArray) -> NDArray:
-        """Parameters 0.1 times standard normal numbers (..., parameters), made convex."""
+        """Initial parameters of a convex network: 0.1 times standard `normal` numbers, clamped."""
         return self.clamped(0.1 * normal)
 
 
@@ -228,7 +228,7 @@ class Mixture:
         return centres / scale, maps / scale
 
     def sample(self, rng: np.random.Generator, size: int) -> NDArray:
-        """Draw (size, dim)."""
+        """Draw `size` samples, (size, dim)."""
         centres, maps = self._drawn
         which = rng.integers(self.components, size=size)
         noise = rng.standard_normal((size, self.dim))
@@ -236,7 +236,7 @@ class Mixture:
 
 
 class TrueMap:
-    """Gradient of the sum of a `pair` (2, parameters) of networks, of mean 0 and variance dim on samples."""
+    """Gradient of the sum of a `pair` (2, parameters) of networks, standardised on `samples`."""
 
     def __init__(self, pair: NDArray, dim: int, samples: NDArray) -> None:
         self.net = ICNN(dim=dim, hidden=benchmark_hidden(dim), strong=1e-2)
@@ -258,17 +258,17 @@ class Transport(Protocol):
     net: ICNN
 
     def sources(self, chosen: NDArray, batch: NDArray | None) -> NDArray:
-        """Samples of P of each chosen client's minibatch, or all its samples, (R or 1, c, b, dim)."""
+        """Minibatch of each chosen client's samples of P, or all of them, (R or 1, c, b, dim)."""
 
     def targets(self, batch: NDArray) -> NDArray:
         """Public samples of Q, (R or 1, b, dim)."""
 
 
 class FederatedTransport:
-    """Samples of P split between clients, public samples of Q, and how far a map is from the true one, T*.
+    """Samples of P split between clients, public samples of Q, and the error of a map against the true T*.
 
-    The clients' samples of P are (N, m, dim); `targets` (n, dim) are of Q, and `tests` (n, dim) fresh ones of
-    P, on which maps are compared.
+    The clients' samples of P are (N, m, dim), `targets` (n, dim) samples of Q, and `tests` (n, dim) further
+    samples of P, on which maps are compared.
     """
 
     def __init__(self, sources: NDArray, targets: NDArray, tests: NDArray, true_map: Any) -> None:

@@ -32,16 +32,16 @@ class Family(Protocol):
         """q, coordinates of s."""
 
     def expectations(self, Z: NDArray, theta: NDArray) -> tuple[NDArray, NDArray]:
-        """Means of l(z, theta), shape (...), and sbar(z, theta), (..., q), over samples Z (..., m, p)."""
+        """Means of l(z, theta), (...), and of sbar(z, theta), (..., q), over the samples Z (..., m, p)."""
 
     def sbar(self, Z: NDArray, theta: NDArray, among: Any = None) -> NDArray:
         """Mean over the samples of sbar(z, theta), shape (..., q); see `watch` for `among`."""
         return self.expectations(Z, theta)[1]
 
     def watch(self, Z: NDArray) -> None:
-        """Expect the samples Z (S, N, m, p) time and again, or parts of them, as for a guess to start from.
+        """Announce that calls will use the samples Z (S, N, m, p) repeatedly, which allows warm starts.
 
-        Of a part, `among` is the index in (R, N, m): which samples, and of which of R models.
+        A call on a part of Z passes as `among` its index in (R, N, m), of samples and of their model.
         """
         return None
 
@@ -89,9 +89,9 @@ class Surrogate(Protocol):
 class FederatedSurrogate:
     """A family of surrogates on the data of N clients that hold equally many samples.
 
-    Samples Z are (S, N, m, p), where S is 1 if all runs share their data. With N = 1 and `n_clients` above
-    it, all clients hold the same samples, which are evaluated once. Methods start from the mirror of `theta`
-    (S, d). The weights mu_i are 1/N by default.
+    Samples Z are (S, N, m, p), where S is 1 if all runs share their data. If Z has N = 1 and `n_clients` is
+    larger, all clients hold the same samples, which are evaluated once. Methods start from the `mirror` of
+    `theta` (S, d). The weights mu_i are equal by default.
     """
 
     def __init__(
@@ -124,7 +124,8 @@ class FederatedSurrogate:
     def oracle(self, theta: NDArray, chosen: NDArray | None, batch: NDArray | None) -> NDArray:
         """Mean of sbar(z, theta), (R, d) -> (R, c, q), over a minibatch of each chosen client.
 
-        Clients are (R or 1, c) and minibatches (R or 1, c, b); None stands for all clients, or samples.
+        `chosen` clients are (R or 1, c), minibatches (R or 1, c, b); None stands for all clients or all
+        samples.
         """
         clients = np.arange(self.n_clients)[None] if chosen is None else chosen
         if batch is None and self._last is not None and np.array_equal(self._last[0], theta):

@@ -28,7 +28,7 @@ class _Mean(Family):
 
 @dataclass(frozen=True, kw_only=True)
 class Location(_Mean):
-    """First reading: l(z, theta) = (theta - z)^2 / 2 on an interval; T clips.
+    """First interpretation of Remark 1: l(z, theta) = (theta - z)^2 / 2 on an interval; T clips.
 
     psi = theta^2 / 2, phi = theta.
     """
@@ -55,7 +55,7 @@ class Location(_Mean):
 
 @dataclass(frozen=True, kw_only=True)
 class Rate(_Mean):
-    """Second reading: l(z, theta) = theta z - log theta for theta > 0; T inverts.
+    """Second interpretation of Remark 1: l(z, theta) = theta z - log theta for theta > 0; T inverts.
 
     psi = -log theta, phi = -theta, S the positive numbers (kept above `floor`).
     """
@@ -85,10 +85,10 @@ class Poisson(Family):
 
     phi = (theta, -e^theta), psi = 0, sbar = (z, E[e^h | z, theta]), T(s) = log(s_1 / (s_2 + lam)).
 
-    By Gauss-Hermite quadrature, for each count centred and scaled at the mode of p(z, h | theta).
-    With 40 nodes the loss and E[e^h | z, theta], which share them, have relative errors below 1e-9 for counts
-    up to 1000 and |theta| <= 6. Nodes move with theta: the surrogate majorises the loss so computed, and has
-    its gradient, to 1e-8 instead of exactly.
+    Integrals over h use Gauss-Hermite quadrature, for each count centred and scaled at the mode of
+    p(z, h | theta). With 40 nodes, the loss and E[e^h | z, theta] have relative errors below 1e-9 for counts
+    up to 1000 and |theta| <= 6. The nodes move with theta, so the surrogate majorises the computed loss, and
+    has its gradient, only up to 1e-8.
     """
 
     lam: float  # weight of the prior, above 0
@@ -138,7 +138,7 @@ class Poisson(Family):
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonKnownMean(Poisson):
-    """The same model where E[Z], the `mean` over all clients, is known: one statistic.
+    """The `Poisson` model with a known `mean` E[Z] over all clients, and a single statistic.
 
     psi = -E[Z] theta, phi = -e^theta, sbar = E[e^h | z, theta], T(s) = log(E[Z] / (s + lam)). MM-1 holds in
     expectation over the data.
@@ -167,12 +167,12 @@ class PoissonKnownMean(Poisson):
 
 
 class _Pair(Family):
-    """A statistic is two arrays, flat, one behind the other; theta has the shape of the second."""
+    """Families whose statistic is two flattened arrays in a row; theta has the shape of the second."""
 
     @property
     @abstractmethod
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, int]]:
-        """Of the two arrays."""
+        """Shapes of the two arrays."""
 
     @property
     def parameters(self) -> int:
@@ -276,7 +276,7 @@ class DictionaryLearning(_Pair):
         return (self.atoms, self.atoms), (self.features, self.atoms)
 
     def watch(self, Z: NDArray) -> None:
-        """As `Family.watch`: a search of codes starts from the last codes of its samples."""
+        """See `Family.watch`: the search of a sample's code starts from its last code."""
         self._last.clear()
         self._last["samples"] = Z
 
