@@ -106,7 +106,8 @@ def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
     assert cli.main(words) == 0
     [(_, command)] = calls
     target = "results/small/fedht/simulation1/fediterht.parquet"
-    assert command[1:] == ["-m", "snakemake", target, "--cores", "2", "--configfile", "config/small.yaml"]
+    snakemake = ["-m", "replifed.workflow.quietly", target, "--cores", "2"]
+    assert command[1:] == [*snakemake, "--configfile", "config/small.yaml"]
     assert capsys.readouterr().out == f"{target}\n"
 
 
@@ -292,7 +293,7 @@ def test_data_parse_writes_beside_the_raw_folder(calls):
 
 def test_data_all_asks_snakemake(calls):
     assert cli.main(["data", "all", "--cores", "3"]) == 0
-    assert calls[0][1][2:] == ["snakemake", "data", "--cores", "3"]
+    assert calls[0][1][2:] == ["replifed.workflow.quietly", "data", "--cores", "3"]
 
 
 @pytest.mark.parametrize("words", [["data"], ["data", "status"]])
