@@ -17,15 +17,17 @@ def redraws(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def bar(share: float, text: str, stream: TextIO) -> str:
+def bar(share: float, text: str, stream: TextIO, more: str = "") -> str:
     """Return a text behind a bar of which a `share` in [0, 1] is full, cut to the width of the terminal.
 
-    In a narrow terminal the bar is shorter, or left out.
+    In a narrow terminal the bar is shorter, or left out; before that goes `more`, the text's last words.
     """
     try:
         width = os.get_terminal_size(stream.fileno()).columns - 1  # a full line would wrap
     except (OSError, ValueError):
         width = 79
+    if len(text) + len(more) < width - _SHORTEST:
+        text += more
     cells = min(_LONGEST, width - len(text) - 1)
     if cells < _SHORTEST:
         return text[: max(width, 0)]

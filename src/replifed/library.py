@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from replifed.algorithms.base import COUNT
 from replifed.algorithms.registry import method_class
@@ -17,12 +19,16 @@ from replifed.algorithms.weighting import handed
 from replifed.claims.copies import independent, originals
 from replifed.claims.pairs import used_until
 from replifed.claims.targets import at_the_end
+from replifed.data.catalogue import CATALOGUE, PACKAGED, PACKED
+from replifed.data.parse import read_form
 from replifed.engine.simulate import History, objective, simulate
 from replifed.errors import ConfigError, ReplifedError, unknown_name
 from replifed.figures.lines import numbered
 from replifed.network.participation import MANY, FixedSize
+from replifed.partition.build import build
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
+from replifed.settings.partitions import partition as named_partition
 
 # What a run has used, by the name of an axis.
 _USED = {
@@ -35,6 +41,65 @@ _EXACT = 1e-15  # a smaller gap is rounding
 _BESIDE, _IN_A_COLUMN = 7, 16
 # Fewest records of a run whose objective costs more than its rounds.
 _FEWEST = 20
+
+
+def load(name: str) -> tuple[csr_matrix, NDArray[np.int64]]:
+    """Features and labels of a data set that comes with the package: a9a, mushrooms or phishing.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    features : csr_matrix, (samples, features)
+    labels : array of -1 and +1, (samples,)
+
+    Raises
+    ------
+    ConfigError
+        The package holds no such data set.
+    """
+    forms = {one.id: form for one in CATALOGUE.values() for form in one.forms if form.name == PACKAGED}
+    if name not in forms:
+        raise ConfigError(unknown_name("data set of the package", name, forms))
+    X, y, _ = read_form(CATALOGUE[name], forms[name], [PACKED / file.name for file in forms[name].files])
+    return X, y
+
+
+def split(
+    X: Any, y: Any, partition: str, clients: int = 10, *, sizes: str = "equal", seed: int = 1
+) -> NDArray[np.int32]:
+    """Client of each sample, under a partition that is named as `replifed compare --partition` takes it.
+
+    Parameters
+    ----------
+    X : array or sparse matrix, (samples, features)
+    y : array of labels or targets, (samples,)
+        Targets, which are floats, are grouped by tenths.
+    partition : str
+        "iid", "dirichlet:ALPHA", "shards:K" or "kmeans".
+    clients : int
+    sizes : str
+        "equal" or "lognormal:SIGMA": numbers of samples of the clients; not of "kmeans".
+    seed : int
+        Of what is drawn.
+
+    Returns
+    -------
+    array, (samples,)
+        Numbers from 0 to `clients` - 1.
+
+    Raises
+    ------
+    ConfigError, DataError
+        There is no such partition, or a client would get no sample.
+    """
+    try:
+        section = named_partition(partition, clients, sizes)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    return build(X, np.asarray(y), section, [1], seed)[0].clients[1]
 
 
 def method(source: str, **settings: Any) -> Any:

@@ -176,5 +176,5 @@ def test_advice_fits_what_was_typed(given, says, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(given.split()) == 2
     said = capsys.readouterr().err
-    assert says in said and "edit --config" not in said
+    assert says in said and "follows --config" not in said
     assert said.startswith("replifed: error: ") and said.count("\n") == 1

@@ -106,7 +106,8 @@ def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
     assert cli.main(words) == 0
     [(_, command)] = calls
     target = "results/small/fedht/simulation1/fediterht.parquet"
-    assert command[1:] == ["-m", "snakemake", target, "--cores", "2", "--configfile", "config/small.yaml"]
+    snakemake = ["-m", "replifed.workflow.quietly", target, "--cores", "2"]
+    assert command[1:] == [*snakemake, "--configfile", "config/small.yaml"]
     assert capsys.readouterr().out == f"{target}\n"
 
 
@@ -292,7 +293,7 @@ def test_data_parse_writes_beside_the_raw_folder(calls):
 
 def test_data_all_asks_snakemake(calls):
     assert cli.main(["data", "all", "--cores", "3"]) == 0
-    assert calls[0][1][2:] == ["snakemake", "data", "--cores", "3"]
+    assert calls[0][1][2:] == ["replifed.workflow.quietly", "data", "--cores", "3"]
 
 
 @pytest.mark.parametrize("words", [["data"], ["data", "status"]])
@@ -587,3 +588,19 @@ def test_an_artefact_is_made_by_its_name():
     assert make.files("fedplt/fig3", checked)[0] == "figures/small/fedplt/fig3.pdf"
     assert make.files("fedplt/table2", checked)[0] == "figures/small/fedplt/table2.md"
     assert make.files("fedplt", checked) == make.files("all", checked) == []
+
+
+def test_of_many_claims_on_an_artefact_the_worst_are_shown():
+    verdicts = {"a": "holds", "b": "unchecked", "c": "fails", "d": "inconclusive", "e": "holds", "f": "fails"}
+    empty = dict.fromkeys(("measured", "published"), "")
+    rows = [
+        empty
+        | {"id": f"p.{name}", "verdict": one, "main": "yes" * (name in "fe"), "statement": "Says. " * 30}
+        for name, one in verdicts.items()
+    ]
+    few, many = ([*make._worst_first("p/fig1", rows, "small", " --small", every)] for every in (False, True))
+    assert few[0] == "6 claims on p/fig1 at scale small: 2 fails, 1 inconclusive, 1 unchecked, 2 holds"
+    assert [line.split()[2] for line in few[1:-3:2]] == ["p.f", "p.c", "p.d", "p.b", "p.e"]
+    assert all(line.startswith("    Says.") and len(line) <= 104 for line in few[2:-3:2])
+    assert few[-3] == "... and 1 more, which --all prints" and few[-2].endswith("`replifed make p.f --small`")
+    assert [line.split()[2] for line in many[1:-2:2]][-1] == "p.a" and len(many) == 1 + 2 * 6 + 2

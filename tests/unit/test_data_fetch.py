@@ -230,7 +230,7 @@ def test_policy_real_says_what_to_do(tmp_path, monkeypatch):
 
 
 def test_missing_mirror(tmp_path):
-    with pytest.raises(DataError, match=r"mirror folder .*nowhere does not exist"):
+    with pytest.raises(DataError, match=r"mirror .*nowhere is no folder; correct data.mirror"):
         fetch(toy(), tmp_path, mirror=tmp_path / "nowhere")
 
 
@@ -360,15 +360,16 @@ def test_an_original_without_a_hash_is_pinned_on_first_use(tmp_path, server, mon
     fetched(TEXT)
     assert pinned() == [(SHA, len(TEXT))]
     assert json.loads(pin.read_text())["counts"] == {"rows": 3, "features": 4, "classes": 2, "nonzeros": 5}
-    assert re.fullmatch(rf"replifed: toy: no hash of toy is published, .*{pin}\n", capsys.readouterr().err)
+    assert re.fullmatch(rf"replifed: toy: no hash of toy is published; .*{pin}\n", capsys.readouterr().err)
     fetched(TEXT)
     assert capsys.readouterr().err == ""
     with pytest.raises(DataError) as caught:
         fetched(OTHER)
     where = {"url": server.url("toy"), "mirror": mirror / "toy", "raw folder": raw / "toy/toy"}[place]
+    remedy = f"put the right one into {raw / 'toy'}" if place == "url" else "delete or replace it"
     assert str(caught.value) == (
         f"{where} is not toy of toy: its hash is {OTHER_SHA}, the sha256 pinned on first use is {SHA}; "
-        f"delete or replace it, or accept it as the original: `rm {pin}`, then the same command again"
+        f"{remedy}, or accept it as the original: `rm {pin}`, then the same command again"
     )
     assert left(raw) == (["toy/toy"] if place == "raw folder" else [])
     pin.unlink()
@@ -389,7 +390,7 @@ def test_another_form_must_have_the_numbers_that_are_pinned(tmp_path):
         fetch(dataset, tmp_path / "raw")
     assert re.fullmatch(
         f"{path} is not toy: its content hash is [0-9a-f]{{64}}, "
-        f"that pinned on first use, of toy, is {numbers}; .*",
+        f"but toy, pinned on first use, has {numbers}; .*",
         str(caught.value),
     )
     path.write_bytes(bz2.compress(TEXT))

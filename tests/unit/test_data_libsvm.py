@@ -81,7 +81,7 @@ def test_broken_streams(tmp_path, suffix, pack):
 def test_truncation_without_other_faults(tmp_path):
     path = tmp_path / "cut"
     path.write_bytes(GOOD[:-3])
-    says = "line 2: '-1 2:1': no line end here; the file may be truncated"
+    says = "line 2: '-1 2:1': no line end here, so the file may be truncated"
     assert says in texts.first_fault(path, 4)
     path.write_bytes(GOOD)
     assert texts.first_fault(path, 4) is None

@@ -1,5 +1,6 @@
 """The package from Python, as its page shows it."""
 
+import lzma
 import re
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
 
 import replifed as rf
+from replifed.data.catalogue import PACKED
 from replifed.errors import ReplifedError
 
 PAGE = Path(__file__).parents[2] / "docs/library.md"
@@ -134,3 +137,26 @@ def test_mistakes_are_refused_in_one_line(call, says):
     with pytest.raises(ReplifedError, match=says) as refusal:
         call()
     assert "\n" not in str(refusal.value)
+
+
+def test_data_of_the_package_are_dealt_under_a_partition_by_name():
+    X, y = rf.load("mushrooms")
+    with lzma.open(PACKED / "mushrooms.xz") as file:
+        wanted, labels = load_svmlight_file(file)
+    assert (wanted != X).nnz == 0
+    np.testing.assert_array_equal(y, 2 * labels - 3)  # 1 and 2 in the file
+
+    def share(name, **settings):  # of each client's samples with the label +1
+        client = rf.split(X, y, name, 6, **settings)
+        return np.bincount(client), np.bincount(client, y > 0) / np.bincount(client)
+
+    sizes, mixed = share("iid")
+    assert np.ptp(sizes) <= 1 and np.abs(mixed - (y > 0).mean()).max() < 0.1
+    # One shard of sorted labels each: the border between labels lies in one client.
+    assert np.isin(share("shards:1")[1], [0, 1]).sum() == 5
+    assert np.ptp(share("iid", sizes="lognormal:1")[0]) > 100
+    assert (rf.split(X, y, "iid", seed=1) != rf.split(X, y, "iid", seed=2)).any()
+    with pytest.raises(ReplifedError, match=r"'dirichlet' is not allowed; .*dirichlet:ALPHA"):
+        rf.split(X, y, "dirichlet")
+    with pytest.raises(ReplifedError, match=r"unknown data set of the package 'a9b'; did you mean 'a9a'"):
+        rf.load("a9b")

@@ -105,7 +105,7 @@ def test_files_of_an_older_version_take_one_line(made, capsys):
         Path(name).parent.joinpath(".hashes", Path(name).name).unlink()
     assert cli.main(["manifest", "write", *NAMES, "--out", "manifest.csv"]) == 2
     error = capsys.readouterr().err
-    assert "data/raw/x/.pins.json is one of 3 files without a record of their hashes" in error
+    assert "data/raw/x/.pins.json and 2 more files: no record of their hashes" in error
     assert "`snakemake all --cores 2 --forceall --configfile own.yaml`" in error
     assert error.count("\n") == 1
 
@@ -151,7 +151,7 @@ def test_a_copy_without_hidden_folders_is_told_and_nothing_of_it_is_to_be_remove
     checked, [lost, unknown] = verify(Path("manifest.csv"), FOLDERS)
     assert checked == 4
     assert lost.startswith(
-        "data/raw/x/.hashes: no record of the hash of .pins.json, one of 4 such files; copy"
+        "data/raw/x/.pins.json and 3 more files: no record of their hashes; copy the hidden folders .hashes"
     )
     assert lost.endswith("`snakemake all --cores 2 --forceall --configfile own.yaml`")
     assert unknown.startswith("figures/b.csv: neither listed nor recorded")

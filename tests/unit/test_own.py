@@ -67,7 +67,7 @@ def test_settings_and_a_round_are_enough(tmp_path):
         ("import nothing_of_this_name\n", "mine.py:1: ModuleNotFoundError: No module named"),
         ("x = 1\ny = 1 / 0\n", "mine.py:2: ZeroDivisionError"),
         ("class Yours:\n    pass\n", r"unknown class 'Mine' \(known: Yours\)"),
-        ("class Mine:\n    pass\n", "mine.py:1: Mine is no dataclass: a method is a dataclass of"),
+        ("class Mine:\n    pass\n", "mine.py:1: Mine is no dataclass; a method is a dataclass of"),
         (METHOD.replace("def round", "def step_once"), "mine.py:7: Mine has no round"),
     ],
 )

@@ -90,7 +90,7 @@ def test_the_column_of_the_clients_is_no_label_by_default(tmp_path):
 
 
 def test_clients_that_a_file_names_are_not_dropped_unasked(tmp_path):
-    with pytest.raises(DataError, match=r"names clients, which k-means would drop; state partition: given"):
+    with pytest.raises(DataError, match=r"names clients, which k-means would drop; set partition: given"):
         read({**written(tmp_path), "partition_stated": False}, tmp_path)
 
 
@@ -100,14 +100,14 @@ def test_clients_that_a_file_names_are_not_dropped_unasked(tmp_path):
         (
             "csv",
             {"client": "site"},
-            "client: site names the clients, which k-means would drop; state partition",
+            "client: site names the clients, which k-means would drop; set partition",
         ),
         ("libsvm", {"client": "site"}, "client: site is not allowed: data of form libsvm have no columns"),
         ("npz", {"label": "y"}, "label: y is not allowed: data of form npz have no columns"),
         (
             "csv",
             {"partition": "given"},
-            "partition: given is not allowed: nothing says .* state client: COLUMN",
+            "partition: given is not allowed: nothing says .* set client: COLUMN",
         ),
         ("libsvm", {"partition": "given"}, "partition: given is not allowed: .*; choose another one"),
         ("npz", {"partition": "given"}, "partition: given is not allowed: nothing says which"),
@@ -205,7 +205,7 @@ def test_a_built_in_data_set_is_split_anew_under_a_name_of_its_own(whole):
     [
         ({"data": ["a9a"], "partition": "given"}, "partition: given is not allowed: a9a does not say which"),
         ({"data": ["a9a"], "clients": 32_562}, "clients: 32562 is not allowed; expected at most 32561"),
-        ({"data": ["planted"], "clients": 5}, "data: planted is drawn client by client"),
+        ({"data": ["planted"], "clients": 5}, "data: planted has no samples to split"),
         ({"sizes": "lognormal:1"}, "sizes: a9a: lognormal:1 is not allowed with the partition kmeans"),
         ({"partition": "iid:1"}, "partition: 'iid:1' is not allowed"),
     ],

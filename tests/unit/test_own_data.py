@@ -78,8 +78,8 @@ def test_every_form_is_the_same_table(tmp_path, form):
         ("csv", {"features": 2}, "3 features; expected 2"),
         ("csv", {"label": "lable"}, "unknown column 'lable'; did you mean 'label'"),
         ("csv", {"client": None}, "line 2, column who: 'b' is no number"),
-        ("npz", {"path": "nowhere.npz"}, "nowhere.npz: there is no such file"),
-        ("python", {"path": "own.py:nothing"}, "it has no function nothing"),
+        ("npz", {"path": "nowhere.npz"}, "nowhere.npz does not exist"),
+        ("python", {"path": "own.py:nothing"}, "own.py has no function nothing"),
     ],
 )
 def test_what_will_not_do_is_refused_in_one_line(tmp_path, monkeypatch, form, change, says):
@@ -122,7 +122,7 @@ def test_targets_and_classes_are_those_of_the_loss(tmp_path, loss):
     [
         ("softmax", np.arange(12), "12 kinds of labels .*; a softmax needs 2 to 100"),
         ("least_squares", np.ones(12), "all targets are 1"),
-        ("logistic", np.arange(12) % 3, "for others state the loss, least_squares or softmax"),
+        ("logistic", np.arange(12) % 3, "for others set loss: least_squares or softmax"),
     ],
 )
 def test_labels_that_are_no_targets_of_the_loss_are_refused(tmp_path, loss, y, says):

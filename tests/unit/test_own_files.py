@@ -60,14 +60,14 @@ def test_true_and_false_are_one_and_zero(tmp_path):
     assert table.X.toarray().ravel().tolist() == [1, 0, 1]
 
 
-TABLE = "this looks like a table with columns, not like LibSVM: state form: csv"
+TABLE = "this looks like a table with columns, not like LibSVM; set form: csv"
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("a,y\n0,5,1\n1,7,0\n", "line 2: 3 fields, but 2 columns have names; is a decimal comma"),
-        (CSV + "1,2\n", "line 42: 2 fields, but 4"),
+        ("a,y\n0,5,1\n1,7,0\n", "line 2: 3 fields for 2 columns; the separator is ','"),
+        (CSV + "1,2\n", "line 42: 2 fields for 4"),
         (CSV.replace(",", ";").replace(".", ","), "line 2, column a: '0,0' is no number: write a point"),
         ("y,b,site,y\n" + ROWS, "line 1: the column y stands twice, as column 1 and 4"),
         ("a,a,site,y\n" + ROWS, "line 1: the column a stands twice"),
@@ -86,13 +86,13 @@ TABLE = "this looks like a table with columns, not like LibSVM: state form: csv"
         (CSV + "１,1,h1,0\n", "line 42, column a: '１' is no number"),
         (CSV + "1,1,h1,\n", "line 42: the y is missing"),
         (CSV + "1,1,None,1\n", "line 42: site names no client"),
-        (CSV + "1,1,h1,0.8", "line 42: no line end after the last value, which may be cut"),
+        (CSV + "1,1,h1,0.8", "line 42: no line end here, so the last value may be cut"),
         (CSV + '1,1,"h1,0\n1,1,h1,0\n', "line 42: a quote is not closed"),
         (CSV + '1,1,"h1,0\n1,1,h1",0\n', "line 42, column site: a text in quotes goes over several rows"),
         (CSV.encode("utf-16"), "line 1: not text in UTF-8"),
         (CSV.replace("\n", "\r"), "line 1: lines end with CR alone"),
         (CSV.encode() + b"1,1,h\xf4,0\n", "line 42: not text in UTF-8"),
-        (HEAD, "no row follows the names"),
+        (HEAD, "holds no rows, only names of columns"),
         ("", "is empty"),
     ],
 )
@@ -108,7 +108,7 @@ def test_csv_is_refused_with_its_place(tmp_path, content, says):
         ("d.tsv", CSV.replace(",", "\t"), TABLE),
         ("d.txt", CSV, TABLE),
         ("D.CSV", CSV, TABLE),
-        ("d.svm", SVM[:-2], "line 40: .*: no line end here; the file may be truncated"),
+        ("d.svm", SVM[:-2], "line 40: .*: no line end here, so the file may be truncated"),
         ("d.svm", SVM + f"1 {2**31 + 5}:1\n", "line 41: '2147483653:1': the index is beyond"),
         ("d.svm", SVM + "1 2147483647:1\n", "line 41: '2147483647:1': the index is beyond"),
         ("d.svm", SVM + "1 9" + 5000 * "0" + ":1\n", "line 41: .*: the index is beyond"),
@@ -136,8 +136,8 @@ FRAME = pd.DataFrame(X, columns=["a", "b"]).assign(site=[f"h{i % 3}" for i in ra
         (FRAME.assign(b=[True, None] * 20), "row 2, column b: the value is missing"),
         (FRAME.assign(site=["h0", "NA"] * 20), "row 2: site names no client"),
         (FRAME.assign(b="text"), "the column b holds no numbers"),
-        (FRAME.assign(b=2**60 + 1), "the column b has values that are no exact floats"),
-        (FRAME[:0], "it holds no rows"),
+        (FRAME.assign(b=2**60 + 1), "floats cannot hold the column b exactly"),
+        (FRAME[:0], "holds no rows; give a row a sample"),
     ],
 )
 def test_parquet(tmp_path, frame, says):
@@ -159,7 +159,7 @@ def test_parquet(tmp_path, frame, says):
         ({"X": X.reshape(4, 10, 2)}, "features (4, 10, 2) and labels (40,); expected (n, d) and (n,)"),
         ({"X": X[:, :0]}, "features (40, 0)"),
         ({"X": np.where(X == 3, np.nan, X)}, "row 4, column 2: the feature is missing"),
-        ({"X": X * 1j}, "the features hold what is no number (complex128)"),
+        ({"X": X * 1j}, "the features are no numbers (complex128)"),
         ({"X": np.full((40, 1), 2**53 + 1)}, "whole numbers beyond 2^53"),
         ({"y": np.where(Y > 0, "yes", "")}, "row 1: the label is missing"),
         ({"y": X[:, :1]}, "labels (40, 1); expected"),
@@ -210,5 +210,5 @@ def test_functions(tmp_path, body, says):
 
 @pytest.mark.parametrize("path", [300 * "x" + ".csv", "a\0b.csv", "/tmp", "/dev/zero"])
 def test_a_path_that_is_no_file(tmp_path, path):
-    with pytest.raises(ReplifedError, match="there is no such file"):
+    with pytest.raises(ReplifedError, match="does not exist"):
         parse("mine", {"path": path, "form": "csv"}, tmp_path / "t.npz")

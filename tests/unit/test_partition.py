@@ -151,7 +151,7 @@ def test_kmeans_refuses_too_few_samples(count, message):
 
 def test_label_clusters():
     assert label_clusters(np.array([3, -1, 3, 7]), 3).tolist() == [1, 0, 1, 2]
-    with pytest.raises(DataError, match="2 labels, but the partition asks for 10"):
+    with pytest.raises(DataError, match="2 labels, but the partition has 10"):
         label_clusters(np.array([0, 1]), 10)
     with pytest.raises(DataError, match="real-valued"):
         label_clusters(np.array([0.5, 1.0]), 2)

@@ -84,7 +84,10 @@ def test_one_line_a_finished_job_says_what_is_left(monkeypatch):
     monkeypatch.setattr(screen.time, "monotonic", lambda: now[0])
     one = screen.OneLine(logging.Formatter(), overwrite=False)
     one.begin({0: 10.0, 1: 30.0})
-    now[0] += 20
+    assert not one.passes(record("JOB_INFO", jobid=0, rule_msg="fedht: tune fedht", rule_name="tune"))
+    now[0] += 5
+    assert one.line() == "0 of 2 jobs done in 5 s; fedht: tune fedht" and one.passes(record())
+    now[0] += 15
     assert one.format(record("JOB_FINISHED", job_id=0)) == "1 of 2 jobs done in 20 s, about 60 s left"
     assert one.format(record("JOB_FINISHED", job_id=7)) == ""
     assert one.format(record(msg="Select jobs to execute...")) == ""
@@ -192,6 +195,8 @@ def test_on_a_terminal_a_bar_takes_the_place_of_the_last_one(terminal, monkeypat
     terminal(60)
     one = screen.OneLine(logging.Formatter(), overwrite=True)
     one.begin({0: 1.0, 1: 1.0})
+    one.passes(record("JOB_INFO", jobid=1, rule_msg=None, rule_name="tune everything"))
+    assert one.line() == f"{bar.CLEAR}{'─' * 18} 0 of 2 jobs done in 1 s; tune everything"
     first = one.format(record("JOB_FINISHED", job_id=0))
     drawn = re.fullmatch(r"\r\x1b\[K(━+)(─+) 1 of 2 jobs done in 1 s, about 1 s left", first)
     assert (len(drawn[1]), len(drawn[2]), len(first)) == (9, 10, 4 + 59)

@@ -58,7 +58,9 @@ def test_one_step_alone_is_a_grid():
 
 
 def test_failure_is_one_line():
-    with pytest.raises(ReplifedError, match=r"^every step from 1e-\d+ to 1 diverged$") as failure:
+    with pytest.raises(
+        ReplifedError, match=r"^every step from 1e-\d+ to 1 diverged; try smaller ones$"
+    ) as failure:
         search(lambda steps: np.full(len(steps), np.inf), Grid.of_steps([1, 0.1], 2))
     assert "\n" not in str(failure.value)
 

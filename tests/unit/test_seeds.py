@@ -195,7 +195,7 @@ def test_a_pilot_is_an_experiment_on_other_repetitions():
     [
         ({"w8a": {"pilot": [3, 4]}}, "3 would be both a pilot and reported"),
         ({"w8a": {"pilot": [101]}}, "pilot"),
-        ({"w8a_pilot": {}}, "names that end in _pilot are those of pilots"),
+        ({"w8a_pilot": {}}, "names that end in _pilot are kept for pilots"),
     ],
 )
 def test_a_pilot_that_is_none_is_refused(experiments, fault):

@@ -12,7 +12,7 @@ import pytest
 from replifed import cli
 from replifed import settings as config
 from replifed.errors import ConfigError
-from replifed.workflow import Plan, screen, words
+from replifed.workflow import Plan, quietly, screen, words
 
 ROOT = Path(__file__).parents[2]
 
@@ -247,3 +247,17 @@ def test_what_snakemake_says_beside_it_is_left_out(tmp_path, monkeypatch):
     }
     for text, shown in said.items():
         assert formatter.format(logging.makeLogRecord({"msg": text})) == shown
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_is_told_that_jobs_are_planned_and_not_which_profile(monkeypatch, capsys, terminal):
+    monkeypatch.setattr(sys, "argv", ["snakemake", "all", "--cores", "1"])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    monkeypatch.chdir(ROOT)
+    words.of_process.cache_clear()
+    words.refuse_options()
+    words.of_process.cache_clear()
+    assert ("planning the jobs" in capsys.readouterr().err) == terminal
+    quietly.said("Using workflow specific profile profiles/default for setting", file=sys.stderr)
+    quietly.said("Unlocked working directory.", file=sys.stderr)
+    assert capsys.readouterr().err == "Unlocked working directory.\n"

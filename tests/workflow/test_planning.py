@@ -269,7 +269,7 @@ def refusal(result):
         (
             ["all", "--config", "fedht={experiments: {mnist: {batch: 0}}}"],
             "fedht.experiments.mnist.batch: 0 is not allowed; expected an integer of at least 1 "
-            "(samples of a mini-batch); edit --config",
+            "(samples of a mini-batch); correct what follows --config",
         ),
         (["all", "--configfile", "twice.yaml"], "twice.yaml, line 2: the key 'scale' stands twice; "),
         (["figures/fedht/fig9.pdf"], "unknown artefact of fedht 'fig9'; did you mean 'fig6'? (known: bias, "),

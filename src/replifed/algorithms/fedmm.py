@@ -115,7 +115,7 @@ class FedMM(Method):
             return cohort.size / cohort.whole.n_clients
         if self.participation is None:
             raise ConfigError(
-                f"{type(self).__name__}.participation: needed where clients take part at random"
+                f"{type(self).__name__}.participation: give it, since clients take part at random"
             )
         return self.participation
 

@@ -109,7 +109,9 @@ def guarded(path: Path | str, what: str) -> Iterator[list[str]]:
     except BaseException as error:
         shown = str(error) if isinstance(error, _LeftError) else f"{type(error).__name__}({error})"
         where = located(error, path)
-        raise EndsProcessError(f"{where}: {what} ends or forks the process: {shown}") from error
+        raise EndsProcessError(
+            f"{where}: {what} ends or forks the process: {shown}; leave that out"
+        ) from error
     finally:
         if outermost:
             _inside = False

@@ -26,7 +26,7 @@ from replifed.algorithms.guarded import (
 )
 from replifed.errors import ConfigError, unknown_name
 
-_NEEDED = "a method is a dataclass of settings with round, and init and observe if those of Method do not fit"
+_NEEDED = "a method is a dataclass of settings with a function round(self, state, problem, ctx)"
 
 
 def load(source: str) -> type[Any]:
@@ -39,7 +39,7 @@ def load(source: str) -> type[Any]:
     """
     file, colon, name = source.rpartition(":")
     if not colon or not file.endswith(".py"):
-        raise ConfigError(f"{source}: a method of your own is named as FILE.py:CLASS")
+        raise ConfigError(f"{source}: name a method of your own as FILE.py:CLASS, such as mine.py:Mine")
     module = module_of(file)
     members = vars(module).items()
     classes = [
@@ -54,7 +54,7 @@ def module_of(file: str) -> ModuleType:
     """Import a custom file; an error on the way becomes a message of one line."""
     path = Path(file).resolve()
     if not path.is_file():
-        raise ConfigError(f"{file}: there is no such file")
+        raise ConfigError(f"{file} does not exist; correct the path")
     return _module(path, file)
 
 
@@ -94,9 +94,9 @@ def _completed(cls: type[Any], file: str) -> type[Any]:
     except (OSError, TypeError):  # it was made, not written
         where = f"{file}: {cls.__name__}"
     if not is_dataclass(cls):
-        raise ConfigError(f"{where} is no dataclass: {_NEEDED}")
+        raise ConfigError(f"{where} is no dataclass; {_NEEDED}")
     if not callable(getattr(cls, "round", None)):
-        raise ConfigError(f"{where} has no round: {_NEEDED}")
+        raise ConfigError(f"{where} has no round; {_NEEDED}")
 
     def init(self: Any, *arguments: Any, **settings: Any) -> None:
         cls.__init__(self, *arguments, **settings)

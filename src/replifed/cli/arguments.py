@@ -257,7 +257,8 @@ def call_snakemake(
         read_file(Path(file))  # Snakemake's own error is a traceback
     # Targets are first: several options would swallow them.
     targets = [target] if isinstance(target, str) else target
-    words = [sys.executable, "-m", "snakemake", *targets, "--cores", str(arguments.cores)]
+    snakemake = "snakemake" if arguments.dry_run else "replifed.workflow.quietly"
+    words = [sys.executable, "-m", snakemake, *targets, "--cores", str(arguments.cores)]
     words += ["--dry-run"] if arguments.dry_run else []
     words += ["--configfile", *arguments.configfile] if arguments.configfile else []
     if config := [*config, *arguments.config]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,7 +19,10 @@ from replifed.cli.arguments import (
     with_small,
 )
 from replifed.cli.listing import TARGETS
-from replifed.errors import ConfigError, DataError, meant
+from replifed.errors import ConfigError, DataError, counted, meant
+
+_SHOWN = 5  # claims on an artefact, unless all are asked for
+_WORST_FIRST = ("fails", "inconclusive", "unchecked", "holds")
 
 
 def add(commands: Any) -> None:
@@ -28,7 +32,7 @@ def add(commands: Any) -> None:
         "make",
         _make,
         "Make one figure or table, all of a paper, or all, with Snakemake: prints the number of jobs ahead "
-        "and their recorded time, then the progress, and at the end the files, with the verdicts of its "
+        "and their recorded time, then the progress, and at the end the files and the worst verdicts of its "
         "claims as far as its own runs tell them. Of a claim or a statement: makes what it needs, and prints "
         "its sentence, what was published and measured, and the verdict, beside the reference run's.",
         "fedplt/fig3 --small --cores 2",
@@ -37,6 +41,7 @@ def add(commands: Any) -> None:
         "a name that `replifed list` prints: an artefact, its file, a paper, a claim or a statement, or all"
     )
     make.add_argument("name", metavar="NAME", help=text)
+    make.add_argument("--all", action="store_true", help=f"print all claims, not the worst {_SHOWN}")
     add_small(make)
     add_snakemake(make)
 
@@ -56,7 +61,7 @@ def _make(arguments: argparse.Namespace) -> int:
         words = [word for file in arguments.configfile for word in ("--configfile", file)]
         words += ["--config", *arguments.config] if arguments.config else []
         options = "".join(f" {shlex.quote(word)}" for word in words)
-        print("\n".join([*paths, *_verdicts(name, config, options)]))
+        print("\n".join([*paths, *_verdicts(name, config, options, arguments.all)]))
     return status
 
 
@@ -147,10 +152,10 @@ def _in_full(row: Mapping[str, str], accepted: Mapping[str, Mapping[str, str]]) 
             yield f"  {who}{MARKS[one['verdict']]} {one['verdict']}: {told}  [{words}]"
 
 
-def _verdicts(name: str, config: Mapping[str, Any], options: str) -> Iterator[str]:
-    """Yield a line a claim on an artefact, or the score of a paper, if its claims have been measured."""
+def _verdicts(name: str, config: Mapping[str, Any], options: str, every: bool) -> Iterator[str]:
+    """Yield the claims on an artefact, or the score of a paper, if its claims have been measured."""
     from replifed.claims import scores
-    from replifed.claims.files import number_text, read
+    from replifed.claims.files import read
 
     paper, _, artefact = name.partition("/")
     if paper not in config["papers"]:
@@ -161,16 +166,35 @@ def _verdicts(name: str, config: Mapping[str, Any], options: str) -> Iterator[st
     measured = folder / paper / "claims.csv"
     if artefact:
         rows = _of_artefact(paper, artefact, config)
-        yield from (f"{row['verdict']:12}  {row['id']}  {number_text(row)}".rstrip() for row in rows)
-    if artefact and rows:
-        yield f"at scale {config['scale']}; one in full: `replifed make {rows[0]['id']}{options}`"
-        yield f"those of the accepted run: `replifed show {name} --reference`"
-    if artefact and (others := _claims_on(paper, artefact) - len(rows)):
-        yield f"{others} more need other runs of {paper}: `snakemake {measured} --cores 2{options}`"
+        if rows:
+            yield from _worst_first(name, rows, config["scale"], options, every)
+        if others := _claims_on(paper, artefact) - len(rows):
+            more = "more claims need" if others > 1 else "more claim needs"
+            yield f"{others} {more} other runs of {paper}: `snakemake {measured} --cores 2{options}`"
     if not artefact and measured.is_file():
         yield from scores.in_lines(scores.statements(read(measured)))
     elif not artefact:
         yield f"its claims are measured by `snakemake {measured} --cores 2{options}`"
+
+
+def _worst_first(
+    name: str, rows: list[dict[str, Any]], scale: str, options: str, every: bool
+) -> Iterator[str]:
+    """Yield the number of claims by verdict, the worst claims with their sentences, and what shows more."""
+    from replifed.claims.files import MARKS, number_text
+
+    counts = Counter(row["verdict"] for row in rows)
+    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _WORST_FIRST if counts[verdict])
+    yield f"{counted(len(rows), 'claim')} on {name} at scale {scale}: {said}"
+    ranked = sorted(rows, key=lambda row: (_WORST_FIRST.index(row["verdict"]), not row["main"]))
+    shown = ranked if every else ranked[:_SHOWN]
+    for row in shown:
+        yield f"{MARKS[row['verdict']]} {row['verdict']:12} {row['id']}  {number_text(row)}".rstrip()
+        yield f"    {textwrap.shorten(row['statement'], 100, placeholder=' ...')}"
+    if len(rows) > len(shown):
+        yield f"... and {len(rows) - len(shown)} more, which --all prints"
+    yield f"the whole sentence and numbers of a claim: `replifed make {ranked[0]['id']}{options}`"
+    yield f"the verdicts of the accepted run: `replifed show {name} --reference`"
 
 
 def _claims_on(paper: str, artefact: str) -> int:

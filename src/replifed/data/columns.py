@@ -69,7 +69,8 @@ def _roles(path: str, names: list[str], label: str | None, client: str | None) -
     if len(places) < 2:
         known = ", ".join(map(repr, names))
         raise DataError(
-            f"{path}: no column is left for features (its columns: {known}); separate columns by commas"
+            f"{path}: no column is left for features (its columns: {known}); "
+            "separate columns by a comma, semicolon, tab or bar"
         )
     chosen = places[-1] if label is None else names.index(label)
     return _Roles(
@@ -144,8 +145,8 @@ def read_csv(path: str, label: str | None, client: str | None) -> Columns:
         raise DataError(fault() or f"{path}: {one_line(error)}") from error
     if cut:
         raise DataError(
-            f"{path}, line {sum(1 for _ in _lines(path))}: no line end after the last value, which may be "
-            "cut; if it is whole, add one"
+            f"{path}, line {sum(1 for _ in _lines(path))}: no line end here, so the last value may be cut; "
+            "add one if it is whole"
         )
     columns = {place: _words(chunks) for place, chunks in found.items()}
     for place, column in columns.items():
@@ -159,7 +160,10 @@ def _check_texts(path: str, head: _Head, place: int, column: Words, fault: Calla
     """Refuse texts that show a missing line of names, or a quote that took in the rows behind it."""
     name = head.names[place]
     if name in column.kinds:
-        raise DataError(f"{path}, line 1: {name} is a value of its column; give a first line with names")
+        raise DataError(
+            f"{path}, line 1: {name} is the name of a column and one of its values; "
+            "give a first line with names"
+        )
     if any('"' in kind or "\n" in kind for kind in column.kinds) and (first := fault()):
         raise DataError(first)
     for k, kind in enumerate(column.kinds):
@@ -194,7 +198,9 @@ def _lines(path: str) -> Iterator[str]:
             if not line:
                 return
             if len(line) == _BLOCK:
-                raise DataError(f"{path}, line {number}: longer than {_BLOCK >> 20} MiB, as no row is")
+                raise DataError(
+                    f"{path}, line {number}: longer than {_BLOCK >> 20} MiB; correct its line ends"
+                )
             try:
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:
@@ -208,7 +214,8 @@ def _separator(path: str) -> str:
     if len(found) > 1:
         marks = " and ".join(map(repr, found))
         raise DataError(
-            f"{path}: its first line holds {marks}: which is the separator? put names that hold one in quotes"
+            f"{path}: its first line holds {marks}, only one of which can be the separator; "
+            "put names with another one in quotes"
         )
     return found[0] if found else ","
 
@@ -258,7 +265,7 @@ def _head(path: str) -> _Head:
                 "rename one"
             )
     if not first:
-        raise DataError(f"{path}: no row follows the names of the columns")
+        raise DataError(f"{path} holds no rows, only names of columns; give a row a sample")
     return _Head(names, separator, last, first)
 
 
@@ -268,14 +275,14 @@ def _fault(path: str, head: _Head, texts: set[int], truths: set[int]) -> str | N
         where = f"{path}, line {line}"
         if len(cells) != len(head.names):
             return (
-                f"{where}: {counted(len(cells), 'field')}, but {len(head.names)} columns have names; is a "
-                f"decimal comma, or a text without quotes, taken for the separator {head.separator!r}?"
+                f"{where}: {counted(len(cells), 'field')} for {len(head.names)} columns; the separator is "
+                f"{head.separator!r}: put texts that hold it in quotes, and write decimals with a point"
             )
         for k, (name, cell) in enumerate(zip(head.names, map(str.strip, cells), strict=True)):
             if k in texts:
                 continue
             if k in truths and cell not in _TRUE + _FALSE:
-                return f"{where}, column {name}: {cell!r} is neither true nor false, as the cells before it"
+                return f"{where}, column {name}: {cell!r} is neither true nor false, but the first is"
             if k not in truths and (fault := _cell_fault(cell)):
                 return f"{where}, column {name}: {fault} (the separator is {head.separator!r})"
     return None
@@ -285,7 +292,7 @@ def _cell_fault(cell: str) -> str:
     if cell.lower() in MISSING:
         return f"{cell!r} is no number: the value is missing; give it, or remove the row"
     if NUMBER.fullmatch(cell):
-        return "" if np.isfinite(float(cell)) else f"{cell} is not finite"
+        return "" if np.isfinite(float(cell)) else f"{cell} is not finite; correct it, or remove the row"
     shown = repr(cell if len(cell) <= 60 else f"{cell[:60]}...")
     if NUMBER.fullmatch(cell.replace(",", ".", 1)):
         return f"{shown} is no number: write a point instead of the decimal comma"
@@ -320,7 +327,7 @@ def read_parquet(path: str, label: str | None, client: str | None) -> Columns:
     except DataError:
         raise
     except Exception as error:  # pyarrow may raise anything on a damaged file
-        raise DataError(f"{path} is no sound parquet file: {one_line(error)}") from error
+        raise DataError(f"{path} is no sound parquet file ({one_line(error)}); write it anew") from error
 
 
 def _read_parquet(path: str, label: str | None, client: str | None) -> Columns:
@@ -340,7 +347,7 @@ def _read_parquet(path: str, label: str | None, client: str | None) -> Columns:
         if kind != "numbers" and (k in roles.features or kind != "texts"):
             what = "no numbers" if k in roles.features else "neither numbers nor texts"
             raise DataError(
-                f"{path}: the column {name} holds {what}, but {schema.field(name).type}; remove it"
+                f"{path}: the column {name} holds {what} ({schema.field(name).type}); correct or remove it"
             )
     stack, row, progress = Stack(path), 0, Lines(Path(path).name)
     found: dict[int, list[Any]] = {k: [] for k in (roles.label, roles.client) if k is not None}
@@ -366,7 +373,7 @@ def _read_parquet(path: str, label: str | None, client: str | None) -> Columns:
             row += batch.num_rows
             progress("rows", row, meta.num_rows)
     if not row:
-        raise DataError(f"{path}: it holds no rows")
+        raise DataError(f"{path} holds no rows; give a row a sample")
     columns = {k: _words(some) if kinds[k] == "texts" else np.concatenate(some) for k, some in found.items()}
     X = stack.whole(len(roles.features))
     _check_index(path, roles, X)
@@ -392,5 +399,5 @@ def _floats(path: str, name: str, column: pa.Array) -> NDArray:
         return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid as error:  # whole numbers beyond 2^53
         raise DataError(
-            f"{path}: the column {name} has values that are no exact floats ({one_line(error)})"
+            f"{path}: floats cannot hold the column {name} exactly ({one_line(error)}); scale it"
         ) from error

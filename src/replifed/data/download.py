@@ -50,13 +50,11 @@ def download(url: str, target: Path, most: int) -> None:
     thread.start()
     while thread.is_alive():
         thread.join(1)
-        progress("MB downloaded", transfer.count // 10**6, transfer.size // 10**6)
+        progress("download in MB", transfer.count // 10**6, transfer.size // 10**6)
         passed = time.monotonic() - begin
         if thread.is_alive() and passed > _GRACE + transfer.count / _SLOWEST:
             transfer.given_up = True
-            raise UnavailableError(
-                f"{url}: given up after {passed:.0f} s, in which {transfer.count} bytes came"
-            )
+            raise UnavailableError(f"{url}: given up: only {transfer.count} bytes came in {passed:.0f} s")
     if transfer.error is not None:
         raise transfer.error
     if looks_like_web_page(target):

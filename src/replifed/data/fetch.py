@@ -180,8 +180,8 @@ class _Search:
         if meta and needs_pin(self.dataset, form):
             write_pin(self.pin_path, self.pin, entries, meta)
             names = " and ".join(final.name for final in files)
-            why = f"no hash of {names} is published, only counts, which are right"
-            print(f"replifed: {self.dataset.id}: {why}; pinned in {self.pin_path}", file=sys.stderr)
+            why = f"no hash of {names} is published; the counts fit, and its hash is kept in {self.pin_path}"
+            print(f"replifed: {self.dataset.id}: {why}", file=sys.stderr)
         return entries
 
     def _pinned(self, file: RawFile) -> str | None:
@@ -236,8 +236,8 @@ class _Search:
         """Return `copy` if its hash is the official or the pinned one, or if there is none."""
         self.origins[copy] = origin
         if looks_like_web_page(copy):
-            raise DataError(f"{origin} is a web page, not {file.name}; replace or delete it")
-        remedy = "delete or replace it"
+            raise DataError(f"{origin} is a web page, not {file.name}; {self._remedy(origin)}")
+        remedy = self._remedy(origin)
         if file.has_hash:
             algorithm = "sha256" if file.sha256 else "md5"
             wanted, whose = file.sha256 or file.md5, f"official {algorithm}"
@@ -256,6 +256,10 @@ class _Search:
             f"the {whose} is {wanted}{why}; {remedy}"
         )
 
+    def _remedy(self, origin: str) -> str:
+        """Say what to do about a wrong file; what a host sends cannot be replaced there."""
+        return f"put the right one into {self.folder}" if "://" in origin else "delete or replace it"
+
     def _checked_content(self, form: Form, files: list[Path]) -> dict[str, Any]:
         """Parse and check the files of a form; return the metadata of their table."""
         from replifed.data.parse import read_form
@@ -270,14 +274,14 @@ class _Search:
             text = str(error)
             for file in files:
                 text = text.replace(str(file), self.origins[file])
-            raise DataError(text) from error
+            raise DataError(f"{text}; {self._remedy(self.origins[files[0]])}") from error
         if self.pin and meta["content_sha256"] != self.pin.content_sha256:
             names = ", ".join(self.origins[file] for file in files)
             first = ", ".join(file.name for file in self.pin.files)
             raise DataError(
-                f"{names} is not {self.dataset.id}: its content hash is {meta['content_sha256']}, "
-                f"that pinned on first use, of {first}, is {self.pin.content_sha256}; "
-                f"delete or replace it, {acceptance(self.pin_path)}"
+                f"{names} is not {self.dataset.id}: its content hash is {meta['content_sha256']}, but "
+                f"{first}, pinned on first use, has {self.pin.content_sha256}; "
+                f"{self._remedy(self.origins[files[0]])}, {acceptance(self.pin_path)}"
             )
         return meta
 
@@ -306,7 +310,8 @@ def mirror_folder(mirror: str | Path | None = None) -> Path | None:
     path = Path(given).expanduser()
     if not path.is_dir():
         raise DataError(
-            f"the mirror folder {path} does not exist or is not a folder; correct or unset {MIRROR_VARIABLE}"
+            f"the mirror {path} is no folder; correct "
+            + ("data.mirror, or --mirror" if mirror else f"or unset {MIRROR_VARIABLE}")
         )
     return path
 
@@ -322,18 +327,19 @@ def _how_to_get(dataset: Dataset, search: _Search, allowed: Iterable[str]) -> st
         wanted.append(f"{' or '.join(file.urls) or file.name} ({known})")
     reasons = f" ({'; '.join(search.reasons)})" if search.reasons else ""
     others = [form.stamp for form in dataset.forms if form.kind == "substitute"]
-    hint = f", or accept the substitute ({others[0]})" if others and "substitute" not in allowed else ""
+    hint = ""
+    if others and "substitute" not in allowed:
+        hint = f", or accept the substitute ({others[0]}): data.substitutes: true, or --substitutes"
     return (
-        f"{dataset.id} is not available{reasons}: download {' and '.join(wanted)} "
-        f"and put it into {search.folder}, unchanged{hint}"
+        f"{dataset.id} is not available{reasons}; download {' and '.join(wanted)} into {search.folder}{hint}"
     )
 
 
 def _warn(record: Mapping[str, Any], reasons: list[str]) -> None:
     why = f" ({'; '.join(reasons)})" if reasons else ""
-    text = f"the original is not available; using other real data instead: {record['stamp']}"
+    text = f"the original is not available; other real data take its place: {record['stamp']}"
     if record["kind"] == "surrogate":
         says = "which says nothing about the paper's data"
         text = f"the data are not available; a SURROGATE will be generated, {says}"
-    again = "; once the files are in the mirror's folder: replifed data --refresh"
+    again = "; with a network, or the files in a mirror, `replifed data --refresh` fetches the original"
     print(f"replifed: WARNING: {record['id']}: {text}{why}{again}", file=sys.stderr)

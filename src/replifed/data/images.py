@@ -166,7 +166,7 @@ def _taken_out(path: Path) -> Iterator[Path]:
         except DataError:
             raise
         except Exception as error:  # a damaged archive may raise anything
-            raise DataError(f"{path} is damaged ({error}); fetch it again") from error
+            raise DataError(f"{path} is damaged ({error})") from error
         yield out
 
 

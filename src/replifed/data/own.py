@@ -86,9 +86,9 @@ def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
     """
     path, form = settings["path"], form_of(settings)
     if not is_there(settings):
-        raise DataError(f"{name}: {file_of(settings)}: there is no such file")
+        raise DataError(f"{name}: {file_of(settings)} does not exist; correct the path")
     most = settings.get("limit_gb", limits.DEFAULT / 2**30)
-    with limits.limit(most * 2**30, f"if it is right, state a higher datasets.{name}.limit_gb"):
+    with limits.limit(most * 2**30, f"if it is right, set a higher datasets.{name}.limit_gb"):
         try:
             X, label, client = _READERS[form](path, settings)
         except (OSError, MemoryError) as error:
@@ -103,8 +103,8 @@ def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
         return save(out, Table(X, y, meta))
     if not settings.get("partition_stated", True):
         raise DataError(
-            f"{path} names clients, which k-means would drop; state partition: given for datasets.{name}, or "
-            "the partition that you want"
+            f"{path} names clients, which k-means would drop; set partition: given for datasets.{name}, or "
+            "another partition"
         )
     numbers, ids = _numbered(settings, client)
     save(out, Table(X, y, {**meta, "clients": ids}, numbers))
@@ -149,7 +149,7 @@ def _targets(path: str, loss: str, y: NDArray) -> NDArray:
         if len(labels) != 2:
             raise DataError(
                 f"{path}: {len(labels)} kinds of labels ({few}); logistic regression needs two; "
-                f"for others state the loss, {' or '.join([*LOSSES][1:])}"
+                f"for others set loss: {' or '.join([*LOSSES][1:])}"
             )
         return np.where(number == 1, 1, -1)
     if loss == "softmax":
@@ -160,7 +160,9 @@ def _targets(path: str, loss: str, y: NDArray) -> NDArray:
             )
         return number
     if len(labels) == 1:
-        raise DataError(f"{path}: all targets are {few}; least squares have nothing to fit")
+        raise DataError(
+            f"{path}: all targets are {few}, which leaves nothing to fit; name another column as label"
+        )
     return y
 
 
@@ -194,7 +196,7 @@ def _read_libsvm(path: str, settings: Mapping[str, Any]) -> Columns:
         first = stream.readline(1 << 16)
     if re.search(rb"[,;|\t]", first) and b":" not in first:
         raise DataError(
-            f"{path}, line 1: this looks like a table with columns, not like LibSVM: state form: csv"
+            f"{path}, line 1: this looks like a table with columns, not like LibSVM; set form: csv"
         )
     return Columns(*read_libsvm([Path(path)], Counts(features=settings.get("features")), ended=True), None)
 
@@ -210,7 +212,7 @@ def _read_parquet(path: str, settings: Mapping[str, Any]) -> Columns:
 def _read_npz(path: str, settings: Mapping[str, Any]) -> Columns:
     values = read_npz(Path(path), ("X", "y", "client"))
     if "X" not in values or "y" not in values:
-        raise DataError(f"{path}: it needs the arrays X and y, and may have client")
+        raise DataError(f"{path}: give it the arrays X and y, and client if you know the clients")
     return _columns(path, values["X"], values["y"], values.get("client"))
 
 
@@ -221,7 +223,7 @@ def _read_python(path: str, settings: Mapping[str, Any]) -> Columns:
     file, _, function = path.rpartition(":")
     call = getattr(module_of(file), function, None)
     if not callable(call):
-        raise DataError(f"{file}: it has no function {function}")
+        raise DataError(f"{file} has no function {function}; correct the name")
     place = Path(file).resolve()  # as its module has it, so that messages name the line
     with guarded(place, function) as changed:
         try:
@@ -262,7 +264,7 @@ def _columns(path: str, X: Any, y: Any, client: Any) -> Columns:
     y = _array(path, "labels", y)
     if X.ndim != 2 or y.shape != X.shape[:1] or not min(X.shape):
         raise DataError(
-            f"{path}: features {X.shape} and labels {y.shape}; expected (n, d) and (n,), neither 0"
+            f"{path}: features {X.shape} and labels {y.shape}; expected (n, d) and (n,), with n and d above 0"
         )
     limits.check(path, 80 * X.shape[1], f"a run on its {X.shape[1]} features takes")
     stack, step = Stack(path), max(1, _BLOCK // X.shape[1])
@@ -306,20 +308,18 @@ def _check_numbers(path: str, begin: int, rows: Any) -> None:
 
 def _floats(path: str, what: str, values: NDArray) -> NDArray:
     if values.dtype.kind not in _NUMBERS:
-        raise DataError(
-            f"{path}: the {what} hold what is no number ({values.dtype}); give an array of floats"
-        )
+        raise DataError(f"{path}: the {what} are no numbers ({values.dtype}); give an array of floats")
     if values.dtype.kind in "iu" and values.size and max(-int(values.min()), int(values.max())) > _EXACT:
         raise DataError(
-            f"{path}: the {what} hold whole numbers beyond 2^53, which are no exact floats; scale them"
+            f"{path}: the {what} are whole numbers beyond 2^53, which floats cannot hold exactly; scale them"
         )
     return values.astype(np.float64, copy=False)
 
 
 def _words(path: str, what: str, values: NDArray) -> Words:
     if values.dtype.kind not in "USO":
-        raise DataError(f"{path}: the {what} hold neither numbers nor texts ({values.dtype})")
+        raise DataError(f"{path}: the {what} are neither numbers nor texts ({values.dtype}); give either")
     try:
         return words(values.tolist())
     except TypeError as error:  # lists, say
-        raise DataError(f"{path}: the {what} hold neither numbers nor texts ({error})") from error
+        raise DataError(f"{path}: the {what} are neither numbers nor texts ({error}); give either") from error

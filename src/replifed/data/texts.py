@@ -90,7 +90,7 @@ def _whole_lines(stream: BinaryIO, path: Path) -> Iterator[bytes]:
             yield rest + lines + end
             rest = behind
         elif len(rest) > _LONGEST:
-            raise DataError(f"{path}: a line is longer than {_LONGEST >> 20} MiB, as none of a table is")
+            raise DataError(f"{path}: a line is longer than {_LONGEST >> 20} MiB; correct its line ends")
         else:
             rest += block
     if rest:
@@ -112,8 +112,8 @@ def first_fault(path: Path, features: int | None = None) -> str | None:
         return f"{error} (after line {number})"
     if not line.endswith(b"\n"):
         return (
-            f"{path}, line {number}: {_quote(line)}: no line end here; the file may be truncated "
-            "(if it is whole, add one)"
+            f"{path}, line {number}: {_quote(line)}: no line end here, so the file may be truncated; "
+            "add one if it is whole"
         )
     return None
 

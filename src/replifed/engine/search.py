@@ -292,7 +292,7 @@ class _SearchState:
         point = self._best(self._choose)
         if not np.isfinite(self.scores[point]):
             ranges = ", ".join(f"{min(axis):g} to {max(axis):g}" for axis in zip(*self.scores, strict=True))
-            raise ReplifedError(f"every step from {ranges} diverged")
+            raise ReplifedError(f"every step from {ranges} diverged; try smaller ones")
         return point
 
     def candidates(self) -> list[Point]:

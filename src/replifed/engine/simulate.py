@@ -147,7 +147,9 @@ def simulate(
     _check_lengths(algorithm, len(streams))
     require(problem, algorithm.needs, type(algorithm).__name__)
     if cohort is not None and not algorithm.partial_participation:
-        raise ReplifedError(f"{type(algorithm).__name__} is defined for full participation only")
+        raise ReplifedError(
+            f"{type(algorithm).__name__} is defined for full participation only; leave cohorts out"
+        )
     refuse_what_does_not_fit(algorithm, problem, len(streams), getattr(cohort, "size", None))
     metrics = {"objective": objective} if metrics is None else metrics
     begin = resume[0] if resume is not None else 0

@@ -231,7 +231,7 @@ class Trials:
             runs = np.flatnonzero(good)
             if not runs.size:
                 break
-            self.progress(f"comparing {len(runs)} runs with their twins", 0, 1)
+            self.progress(f"comparing {len(runs)} runs with perturbed ones", 0, 1)
             twinned = simulate_with_twins(
                 _subset(algorithm, runs),
                 self.data(problem, searches[runs]),

@@ -155,7 +155,8 @@ def assign_shards(
     shards, clusters_present = len(cluster), len(np.unique(cluster))
     if shards_per_client > clusters_present:
         raise ConfigError(
-            f"a client cannot have shards of {shards_per_client} different clusters out of {clusters_present}"
+            f"a client cannot have shards of {shards_per_client} different clusters out of "
+            f"{clusters_present}; ask for fewer shards a client"
         )
     clients = shards // shards_per_client
     filled = np.count_nonzero(size)

@@ -59,7 +59,9 @@ def label_clusters(y: NDArray, count: int) -> NDArray[np.int32]:
         raise DataError("samples with real-valued targets have no labels to group by; use k-means clusters")
     labels, cluster = np.unique(y, return_inverse=True)
     if len(labels) != count:
-        raise DataError(f"the data have {len(labels)} labels, but the partition asks for {count} clusters")
+        raise DataError(
+            f"the data have {len(labels)} labels, but the partition has {count} clusters; ask for as many"
+        )
     return cluster.astype(np.int32)
 
 
@@ -69,7 +71,9 @@ def densest(X: csr_matrix, rows: int, columns: int) -> tuple[NDArray[np.int64], 
     Both are counted over the whole of `X`; ties go to the first.
     """
     if rows > X.shape[0] or columns > X.shape[1]:
-        raise DataError(f"{rows} x {columns} entries cannot be chosen from {X.shape[0]} x {X.shape[1]}")
+        raise DataError(
+            f"{rows} x {columns} entries cannot be chosen from {X.shape[0]} x {X.shape[1]}; ask for fewer"
+        )
 
     def fullest(counts: NDArray, k: int) -> NDArray[np.int64]:
         return np.sort(np.argsort(-counts, kind="stable")[:k])

@@ -49,5 +49,5 @@ def load(path: Path, samples: int | None = None) -> Partition:
         raise DataError(f"{path} was altered: its content hash is {now}, recorded was {recorded}; delete it")
     length = len(partition.cluster)
     if samples is not None and samples != length:
-        raise DataError(f"{path} splits {length} samples, but the data set has {samples}; make it again")
+        raise DataError(f"{path} splits {length} samples, but the data set has {samples}; delete it")
     return partition

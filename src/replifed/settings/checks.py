@@ -149,7 +149,10 @@ def _paper_errors(paper: str, section: Mapping[str, Any], broken: Sequence[tuple
     pilots = with_pilots({name: one for name, one in whole.items() if not name.endswith(PILOT)})
     for name, experiment in experiments.items():
         if name.endswith(PILOT) and experiment != pilots.get(name):
-            yield (paper, "experiments", name), f"names that end in {PILOT} are those of pilots"
+            yield (
+                (paper, "experiments", name),
+                f"names that end in {PILOT} are kept for pilots; choose another one",
+            )
     for name, experiment in whole.items():
         for path, text in _experiment_errors(experiment):
             yield (paper, "experiments", name, *path), text
@@ -171,11 +174,11 @@ def _undrawn(paper: str, section: Mapping[str, Any]) -> Iterator[Error]:
     ]
     for name, experiment in section["experiments"].items():
         drawn = {method for runs in figures for method in runs.get(name, ())}
-        where = f"expected in the runs of {name} of a figure in {paper}.artefacts"
+        where = f"list it in {paper}.artefacts, under runs.{name} of a figure"
         for method in experiment["methods"] if drawn else ():
             if method not in drawn:
                 path = (paper, "experiments", name, "methods")
-                yield path, f"{method} would be run and not be seen; {where}"
+                yield path, f"{method} is run, but no figure shows it; {where}"
 
 
 def _experiment_errors(experiment: Mapping[str, Any]) -> Iterator[Error]:
@@ -225,7 +228,7 @@ def _repetition_errors(experiment: Mapping[str, Any]) -> Iterator[Error]:
     reported = [*experiment.get("replicates", ()), *experiment.get("full_batch_replicates", ())]
     pilot, most = experiment.get("pilot", ()), len(experiment.get("replicates", ()))
     if names := both(pilot, tuned):
-        yield ("pilot",), f"{shown(pilot)} is not allowed; {names} would be tuned on, too"
+        yield ("pilot",), f"{shown(pilot)} is not allowed; {names} are tuned on, too"
     if len(pilot) > most:
         yield ("pilot",), f"{shown(pilot)} is not allowed; expected at most {most} (number of `replicates`)"
     unreported = {("tuning", "replicates"): (tuned, "tuned on"), ("pilot",): (pilot, "a pilot")}

@@ -152,7 +152,10 @@ def _unsplittable(requested: Mapping[str, Any], problems: Mapping[str, Any]) -> 
     changes = {key: requested[key] for key in partitions.KEYS if key in requested}
     for name, one in problems.items() if changes else ():
         if "partition" not in one:
-            yield ("comparison", "data"), f"{name} is drawn client by client, and has no samples to split"
+            yield (
+                ("comparison", "data"),
+                f"{name} has no samples to split: it is drawn client by client; leave it out",
+            )
             continue
         built_in = CATALOGUE.get(one["dataset"])
         for key, text in partitions.faults(changes, partitions.stated(one["partition"])["partition"]):

@@ -111,7 +111,7 @@ def _not_allowed(value: Any, expected: str, known: Iterable[Any] = ()) -> str:
         float(value)
     except ValueError:
         return text
-    return f"{text}; YAML reads this as text: drop the quotes, and write 1e-3 as 1.0e-3"
+    return f"{text}; YAML takes it for a text: drop the quotes, and write 1e-3 as 1.0e-3"
 
 
 class _Places:
@@ -176,7 +176,7 @@ class _Places:
 
 def line(path: tuple, text: str, sources: Sequence[Source]) -> str:
     """Return the line that says what is wrong where, and which of `sources` to edit."""
-    edit = f"; edit {_to_edit(path, sources)}" if sources else ""
+    edit = f"; {_to_edit(path, sources)}" if sources else ""
     match path:
         case (paper, "experiments", name, "problem") if text.startswith("missing; "):
             # The paper's own file does not have this experiment either: an override misspells it.
@@ -192,7 +192,7 @@ def line(path: tuple, text: str, sources: Sequence[Source]) -> str:
 
 
 def _to_edit(path: Sequence[Any], sources: Sequence[Source]) -> str:
-    """Return which of `sources` sets a key last; of a missing key the first that sets what lacks it."""
+    """Say to edit the one of `sources` that sets a key last; for a missing key, that which lacks it first."""
 
     def setting(place: Sequence[Any]) -> list[Source]:
         contents = (one if isinstance(one, Mapping) else read_file(one) for one in sources)
@@ -201,7 +201,7 @@ def _to_edit(path: Sequence[Any], sources: Sequence[Source]) -> str:
     own = [one for one in sources if isinstance(one, Path) and one.stem in path[:1]]
     above = setting(path[:-1]) if len(path) > 1 else []
     source = [*setting(path)[-1:], *above, *own, sources[0]][0]
-    return "--config" if isinstance(source, Mapping) else str(source)
+    return "correct what follows --config" if isinstance(source, Mapping) else f"edit {source}"
 
 
 def _sets(content: Any, path: Sequence[Any]) -> bool:

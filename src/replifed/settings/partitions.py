@@ -132,7 +132,7 @@ def faults(keys: Mapping[str, Any], before: str = "kmeans") -> Iterator[tuple[st
             f"{keys['clients']} is not allowed: with the partition given, the data name the clients",
         )
     if kind in ("given", "kmeans") and "sizes" in keys:
-        yield "sizes", f"{keys['sizes']} is not allowed with the partition {kind}; state iid, or another one"
+        yield "sizes", f"{keys['sizes']} is not allowed with the partition {kind}; set iid, or another one"
 
 
 def dataset_faults(
@@ -149,10 +149,10 @@ def dataset_faults(
             yield key, f"{one[key]} is not allowed: data of form {form} have no columns by name; leave it out"
     if named and (form == "npz" or form in _WITH_COLUMNS) and not (requested or "partition" in one):
         column = one.get("client", f"the array client of {one['path']}")
-        text = "names the clients, which k-means would drop; state partition: given, or the one that you want"
+        text = "names the clients, which k-means would drop; set partition: given, or another one"
         yield "client", f"{column} {text}"
     if one.get("client") is not None and one.get("client") == one.get("label"):
         yield "client", f"{one['client']} is the column of the labels, too; give another column"
     if one.get("partition") == "given" and not named and form != "python":  # which only its call could tell
-        remedy = "state client: COLUMN" if form in _WITH_COLUMNS else "choose another one"
+        remedy = "set client: COLUMN" if form in _WITH_COLUMNS else "choose another one"
         yield "partition", f"given is not allowed: nothing says which client has which sample; {remedy}"

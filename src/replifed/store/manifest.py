@@ -6,10 +6,10 @@ import csv
 import hashlib
 import io
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from replifed.errors import DataError
+from replifed.errors import DataError, counted
 from replifed.store import hashes
 from replifed.store.atomic import write_json, write_text
 from replifed.store.environment import environment as surroundings
@@ -33,8 +33,8 @@ def write(
     if unknown:
         anew = hashes.snakemake("all", "--forceall") if len(unknown) > 1 else hashes.remake(Path(unknown[0]))
         raise DataError(
-            f"{unknown[0]} is one of {len(unknown)} files without a record of their hashes: an older version "
-            f"or someone else made them; make them anew: `{anew}`"
+            f"{_and_more(unknown)}: no record of their hashes; an older version or someone else made them; "
+            f"make them anew: `{anew}`"
         )
     hashes.check(sorted(names))
     text = io.StringIO()
@@ -69,11 +69,16 @@ def verify(manifest: Path, folders: Iterable[str] = ()) -> tuple[int, list[str]]
     if lost := [file for file in listed_or_it if file.is_file() and not hashes.recorded(file)]:
         anew = hashes.snakemake("all", "--forceall")
         faults.append(
-            f"{lost[0].parent / hashes.FOLDER}: no record of the hash of {lost[0].name}, one of {len(lost)} "
-            f"such files; copy the hidden folders, too (`cp -a`, `rsync -a`), or make all anew: `{anew}`"
+            f"{_and_more(lost)}: no record of their hashes; copy the hidden folders {hashes.FOLDER}, too "
+            f"(`cp -a`, `rsync -a`), or make all anew: `{anew}`"
         )
     faults += [fault for name in sorted(names) if (fault := _fault(Path(name), listed.get(name), not lost))]
     return len(names), faults
+
+
+def _and_more(files: Sequence[object]) -> str:
+    """Return the first of some files, and how many follow it."""
+    return f"{files[0]} and {counted(len(files) - 1, 'more file')}" if len(files) > 1 else str(files[0])
 
 
 def _fault(file: Path, listed: Stored | None, records: bool) -> str | None:

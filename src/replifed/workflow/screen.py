@@ -61,7 +61,7 @@ class FailuresOnce(logging.Formatter):
 
 
 class OneLine(FailuresOnce):
-    """Shows errors alone, and after each job how many are done and how long the others may take.
+    """Shows errors alone, and after each job how many are done, how long the others may take, and what runs.
 
     The remaining time is the recorded cost of unfinished jobs, scaled by the pace of the finished ones. With
     `overwrite`, for a terminal, each line is drawn behind a bar, and replaces the last one; else one comes
@@ -75,6 +75,7 @@ class OneLine(FailuresOnce):
         self._overwrite = overwrite
         self._ahead: dict[int, float] = {}
         self._done: set[int] = set()
+        self._running: dict[int, str] = {}  # what jobs do, in the order in which they began
         self._begin = self._said = time.monotonic()
 
     def begin(self, ahead: Mapping[int, float]) -> None:
@@ -82,10 +83,19 @@ class OneLine(FailuresOnce):
         self._ahead, self._begin = dict(ahead), time.monotonic()
         self._said = self._begin
 
+    def passes(self, record: logging.LogRecord) -> bool:
+        """Note a job that begins, and return False for its record, which takes a line even without text."""
+        if _event(record) != "JOB_INFO":
+            return True
+        job: Any = record
+        self._running[job.jobid] = job.rule_msg or job.rule_name
+        return False
+
     def format(self, record: logging.LogRecord) -> str:
         """Return an error, or the line of progress if a job has ended, or nothing."""
         if _event(record) == "JOB_FINISHED":
             job = getattr(record, "job_id", None)
+            self._running.pop(job, None)
             if job not in self._ahead:
                 return ""
             self._done.add(job)
@@ -112,9 +122,10 @@ class OneLine(FailuresOnce):
         every = sum(self._ahead.values())
         eta = f", about {duration(passed * (every - done) / done)} left" if done and not self.over else ""
         text = f"{len(self._done)} of {len(self._ahead)} jobs done in {duration(passed)}{eta}"
+        running = "".join(f"; {job}" for job in [*self._running.values()][:1])  # a copy: jobs begin meanwhile
         if not self._overwrite:
-            return text
-        return CLEAR + (f"{text}\n" if self.over else bar(done / every, text, sys.stderr))
+            return text + running
+        return CLEAR + (f"{text}\n" if self.over else bar(done / every, text, sys.stderr, running))
 
     def tick(self) -> str:
         """Return what to write each second while jobs run: a line anew, or after a minute another one."""
@@ -219,7 +230,7 @@ def show_failures_once() -> None:
 def show_one_line() -> None:
     """Show errors, as `show_failures_once` does, and one line of progress instead of all other output."""
     for handler in _show_by(lambda handler: OneLine(handler.formatter, redraws(handler.stream))):
-        handler.addFilter(lambda record: _event(record) != "JOB_INFO")  # it takes a line even without text
+        handler.addFilter(handler.formatter.passes)
         if redraws(handler.stream):
             handler.terminator = ""
 

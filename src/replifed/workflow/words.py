@@ -104,6 +104,8 @@ def refuse_options() -> None:
         find_cache()
     except ReplifedError as error:
         sys.exit(f"replifed: error: {error}")
+    if sys.stderr.isatty() and not of_process().unlock:
+        print("replifed: reading the settings and planning the jobs, some 10 s", file=sys.stderr)
 
 
 def check_folder(folder: Path) -> None:
