@@ -97,9 +97,17 @@ class _Kept(FunctionCache):
         )
 
 
-def _compiled(function: Callable, fastmath: set[str]) -> Callable:
+_ANY_ORDER = {"reassoc", "contract", "nsz"}
+
+
+def _compiled(function: Callable, fastmath: set[str], called_from_python: bool = True) -> Callable:
     numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.Locator"
-    made = numba.njit(error_model="numpy", fastmath=fastmath)(function)
+    made = numba.njit(
+        error_model="numpy",
+        fastmath=fastmath,
+        no_cfunc_wrapper=True,
+        no_cpython_wrapper=not called_from_python,
+    )(function)
     with suppress(RuntimeError):  # there is no folder that it may write to
         made._cache = _Kept(function)
     return made
@@ -110,7 +118,16 @@ def compiled(function: Callable) -> Callable:
 
     Infinities and NaN keep their meaning: they are how a run that diverges is found.
     """
-    return _compiled(function, {"reassoc", "contract", "nsz"})
+    return _compiled(function, _ANY_ORDER)
+
+
+def compiled_within(function: Callable) -> Callable:
+    """Compile as `compiled` a function that only compiled ones call.
+
+    What makes it callable from Python would take as long to compile as a short function itself. Without it,
+    a call from Python crashes.
+    """
+    return _compiled(function, _ANY_ORDER, called_from_python=False)
 
 
 def compiled_as_written(function: Callable) -> Callable:

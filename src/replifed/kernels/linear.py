@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
+from replifed.kernels import compiled, compiled_within
 from replifed.kernels.losses import falling
 
 # Indices of the losses in `problems.losses.KERNELS`.
@@ -35,14 +35,14 @@ def minibatch_gradients(X, place, y, shifts, sets, scale, batch, loss, models, g
             on_minibatch(data, drawn, loss, i, first, last, models, g, i, scratch)
 
 
-@compiled
+@compiled_within
 def minibatch_scratch(X, y, runs, b):
     """Memory for `on_minibatch`."""
     counted = np.zeros(X.shape[1], np.intp), np.empty(b, np.intp), np.empty(b, np.float64)
     return np.empty((runs, b), X.dtype), np.empty(b, y.dtype), np.arange(runs), counted
 
 
-@compiled
+@compiled_within
 def on_minibatch(data, drawn, loss, i, first, last, models, g, h, scratch):
     """Fill g[run, h] with client i's gradient for runs from `first` to `last`, which share the samples."""
     (X, y, shifts, sets, scale), (r, targets, runs, (times, distinct, share)) = data, scratch
@@ -98,7 +98,7 @@ def gradients(X, place, y, shifts, sets, weights, loss, models, g):
                         gradient[k] += total[run] * shift[k]
 
 
-@compiled
+@compiled_within
 def dot(a, b):
     """Sum of a_j b_j for arrays of one length."""
     total = 0.0
@@ -107,7 +107,7 @@ def dot(a, b):
     return total
 
 
-@compiled
+@compiled_within
 def count_drawn(drawn, times, distinct):
     """Fill `distinct` with the samples `drawn` (b,), each once and in the order of their first draws.
 
@@ -122,7 +122,7 @@ def count_drawn(drawn, times, distinct):
     return n
 
 
-@compiled
+@compiled_within
 def weigh_drawn(drawn, scale, times, distinct, share):
     """As `count_drawn`, with `times` zeros again at the end and `share` (b,) what each sample weighs.
 
@@ -134,7 +134,7 @@ def weigh_drawn(drawn, scale, times, distinct, share):
     return n
 
 
-@compiled
+@compiled_within
 def _offset(shifts, number, i, u):
     """What the shift of all samples adds to their predictions."""
     total = shifts.dtype.type(0)
@@ -145,7 +145,7 @@ def _offset(shifts, number, i, u):
     return total
 
 
-@compiled
+@compiled_within
 def _begin_with_shift(shifts, number, i, r, g):
     """g = the sum of `r` times the shift of all samples."""
     if len(shifts) == 0:
@@ -158,7 +158,7 @@ def _begin_with_shift(shifts, number, i, r, g):
         g[k] = total * shift[k]
 
 
-@compiled
+@compiled_within
 def predict(A, chosen, u, z):
     """z = A[chosen] u, four samples at a time, so that `u` is read once for them."""
     zero = A.dtype.type(0)
@@ -179,7 +179,7 @@ def predict(A, chosen, u, z):
         z[j] = p
 
 
-@compiled
+@compiled_within
 def _predict_runs(A, chosen, models, runs, i, z):
     """z[run] = A[chosen] models[run, i] for some runs.
 
@@ -215,7 +215,7 @@ def _predict_runs(A, chosen, models, runs, i, z):
         predict(A, chosen[fours:], models[run, i], z[run, fours:])
 
 
-@compiled
+@compiled_within
 def _accumulate_rows(A, chosen, r, first, end, i, g):
     """g[run, i] += A[chosen]' r[run] for the runs from `first` to `end`, as `accumulate` does it.
 
@@ -237,7 +237,7 @@ def _accumulate_rows(A, chosen, r, first, end, i, g):
         accumulate(A, chosen[eights:], r[run, eights:], g[run, i])
 
 
-@compiled
+@compiled_within
 def combine(A, chosen, r, g):
     """g = A[chosen]' r."""
     for k in range(len(g)):
@@ -245,7 +245,7 @@ def combine(A, chosen, r, g):
     accumulate(A, chosen, r, g)
 
 
-@compiled
+@compiled_within
 def accumulate(A, chosen, r, g):
     """g += A[chosen]' r, eight samples at a time, so that `g` is read and written once for them."""
     eights, fours = len(chosen) // 8 * 8, len(chosen) // 4 * 4
@@ -268,7 +268,7 @@ def accumulate(A, chosen, r, g):
             g[k] += p * a[k]
 
 
-@compiled
+@compiled_within
 def _add_eight(a, b, c, d, e, f, h, i, r, g):
     """g += r_1 a + ... + r_8 i."""
     p, q, s, t = r[0], r[1], r[2], r[3]
@@ -277,7 +277,7 @@ def _add_eight(a, b, c, d, e, f, h, i, r, g):
         g[k] += (p * a[k] + q * b[k] + s * c[k] + t * d[k]) + (u * e[k] + v * f[k] + w * h[k] + x * i[k])
 
 
-@compiled
+@compiled_within
 def derivatives(z, y, loss):
     """Replace predictions `z` (b,) by the derivatives of the loss in them."""
     if loss == LEAST_SQUARES:
@@ -289,7 +289,7 @@ def derivatives(z, y, loss):
             z[j] = falling(label * z[j], -label)
 
 
-@compiled
+@compiled_within
 def weighted_derivatives(z, target, weight, loss):
     """Replace predictions `z` (b,) of one sample by `weight` times the derivatives of the loss in them."""
     label = z.dtype.type(target)

@@ -11,73 +11,70 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled, linear, softmax
+from replifed.kernels import compiled, compiled_within, linear, softmax
 from replifed.kernels.selection import keep_in_segment
 
 
-@compiled
 def linear_steps(
     X, place, y, shifts, sets, loss, scale, batches, eta, ridge, linear_term, tau, most, models, moved
 ):
     """Steps of losses with one output, of runs with the same minibatches together."""
+    move = ridge, linear_term, tau, most, models, moved, _choosing(moved[1])
+    _linear_steps(X, place, y, shifts, sets, loss, scale, batches, eta, move)
+
+
+@compiled
+def _linear_steps(X, place, y, shifts, sets, loss, scale, batches, eta, move):
     (S, N), (K, B, _, b), R = place.shape, batches.shape, len(eta)
-    together, only = R // max(S, B), np.intp(0)
-    scratch, choosing = linear.minibatch_scratch(X, y, R, b), _choosing(moved[1])
+    together, only, (w, _), (g, _) = R // max(S, B), np.intp(0), move[-3], move[-2]
+    scratch = linear.minibatch_scratch(X, y, R, b)
     for i in range(N):
         for first in range(0, R, together):
             s, last = first * S // R, first + together
             data = X[place[s, i]], y, shifts, sets, scale[s, i]
             for k in range(K):
                 drawn = batches[k, first * B // R, i]
-                linear.on_minibatch(data, drawn, loss, i, first, last, models[0], moved[0], only, scratch)
+                linear.on_minibatch(data, drawn, loss, i, first, last, w, g, only, scratch)
                 for run in range(first, last):
-                    _move(run, i, eta, ridge, linear_term, tau, most, models, moved, choosing)
+                    _move(run, i, eta[run, i], move)
+
+
+def softmax_steps(X, place, y, scale, batches, eta, ridge, linear_term, tau, most, models, moved):
+    """Steps of softmax regression; a model (d, C) is D = d C numbers."""
+    by_class = softmax.by_class(models[0], X), softmax.by_class(moved[0], X)
+    move = ridge, linear_term, tau, most, models, moved, _choosing(moved[1])
+    scratch = softmax.minibatch_scratch(X, y, models[0], batches)
+    _softmax_steps(X, place, y, scale, batches, by_class, scratch, eta, move)
 
 
 @compiled
-def softmax_steps(X, place, y, scale, batches, eta, ridge, linear_term, tau, most, models, moved):
-    """Steps of softmax regression; a model (d, C) is D = d C numbers."""
-    (S, N), (K, B, _, b), R, only = place.shape, batches.shape, len(eta), np.intp(0)
-    C = models[0].shape[-1] // X.shape[-1]
-    scratch, choosing = softmax.minibatch_scratch(X, y, C, b), _choosing(moved[1])
+def _softmax_steps(X, place, y, scale, batches, by_class, scratch, eta, move):
+    (S, N), (K, B, _, _), R, only, (w, g) = place.shape, batches.shape, len(eta), np.intp(0), by_class
     for i in range(N):
-        first = 0
+        first = only
         while first < R:
             s, last = first * S // R, softmax.end_of_group(first, R, max(S, B))
+            data = X[place[s, i]], y[s, i], scale[s, i]
             for k in range(K):
                 drawn = batches[k, first * B // R, i]
-                softmax.on_minibatch(
-                    X[place[s, i]],
-                    y[s, i],
-                    scale[s, i],
-                    drawn,
-                    i,
-                    first,
-                    last,
-                    models[0],
-                    moved[0],
-                    only,
-                    scratch,
-                )
+                softmax.on_minibatch(*data, drawn, i, first, last, w, g, only, scratch)
                 for run in range(first, last):
-                    _move(run, i, eta, ridge, linear_term, tau, most, models, moved, choosing)
+                    _move(run, i, eta[run, i], move)
             first = last
 
 
-@compiled
 def _choosing(integers):
     """Names of coordinates, by which ties are broken, and scratch to threshold a model."""
     D = integers.shape[-1]
-    names = np.empty(D, np.int32)  # as `operators.hard_threshold` has them, so that no other is compiled
-    for k in range(D):
-        names[k] = k
-    return names, (np.empty(D, integers.dtype), np.empty(D + 1, np.int32))
+    # The names are of 32 bits as `operators.hard_threshold` has them, so that no other is compiled.
+    return np.arange(D, dtype=np.int32), (np.empty(D, integers.dtype), np.empty(D + 1, np.int32))
 
 
-@compiled
-def _move(run, i, eta, ridge, linear_term, tau, most, models, moved, choosing):
-    """One step of a client's model; `moved` holds the gradient."""
-    w, g, step, weight = models[0][run, i], moved[0][run, 0], eta[run, i], ridge[run]
+@compiled_within
+def _move(run, i, step, move):
+    """One step of a client's model; the memory `moved` holds the gradient."""
+    ridge, linear_term, tau, most, models, moved, choosing = move
+    w, g, weight = models[0][run, i], moved[0][run, 0], ridge[run]
     if len(linear_term) > 0:
         a = linear_term[run, i]
         for k in range(len(w)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
+from replifed.kernels import compiled, compiled_within
 
 # Bits of a number behind its exponent, by its size in bytes: so far apart are integers of one octave.
 _SINGLE, _DOUBLE = 23, 52
@@ -53,7 +53,7 @@ def largest_of_triangles(matrices, values, places):
                 line[k] = a[k]
         for k in range(size):
             numbers[k] = integers[k] & most
-        threshold, equals, _ = _select(numbers, tau, 1)
+        threshold, equals, _ = _select(numbers, tau, np.intp(1))
         taken = 0
         for j in range(n):
             begin = j * (j + 1) // 2
@@ -76,7 +76,7 @@ def keep_in_segment(entries, most, key, tau, scratch, filled):
     size = len(entries)
     for k in range(size):
         numbers[k] = entries[k] & most
-    threshold, count, equals = _select(numbers[:size], tau, 1)
+    threshold, count, equals = _select(numbers[:size], tau, np.intp(1))
     # In two loops: one that writes where it reads would be compiled without vectors.
     if equals > count:
         tied = 0
@@ -84,7 +84,7 @@ def keep_in_segment(entries, most, key, tau, scratch, filled):
             # Without a branch: the next one overwrites what is not tied.
             keys[tied] = key[k]
             tied += entries[k] & most == threshold
-        dropped, _, _ = _select(keys[:equals], equals - count, 0)  # these keys and higher ones
+        dropped, _, _ = _select(keys[:equals], equals - count, np.intp(0))  # these keys and higher ones
         for k in range(size):
             number = entries[k] & most
             held = number > threshold or (number == threshold and key[k] < dropped)
@@ -96,7 +96,7 @@ def keep_in_segment(entries, most, key, tau, scratch, filled):
         filled[k] = numbers[k]
 
 
-@compiled
+@compiled_within
 def _select(numbers, tau, least):
     """A number that `tau` of `numbers` reach, or `least` if fewer reach that.
 
@@ -124,7 +124,7 @@ def _select(numbers, tau, least):
     return low, tau - beyond, reached - beyond
 
 
-@compiled
+@compiled_within
 def _reaching(numbers, least):
     """Number of `numbers` that are at least `least`."""
     count = numbers.dtype.type(0)  # of their own type, so that as many fit into a vector
@@ -133,7 +133,7 @@ def _reaching(numbers, least):
     return np.int64(count)
 
 
-@compiled
+@compiled_within
 def _reaching_magnitude(integers, most, least):
     """Number of `integers` that are at least `least` without their sign bit."""
     count = np.int64(0)
@@ -142,7 +142,7 @@ def _reaching_magnitude(integers, most, least):
     return count
 
 
-@compiled
+@compiled_within
 def _pack(numbers, least):
     """Move numbers that are at least `least` to the front; returns how many."""
     n = 0

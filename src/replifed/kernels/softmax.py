@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
+from replifed.kernels import compiled, compiled_within
 from replifed.kernels.linear import weigh_drawn
 from replifed.kernels.losses import softmax_derivatives
-from replifed.kernels.tiles import padded, products, transposed_products
+from replifed.kernels.tiles import TILE_BYTES, products, transposed_products
+from replifed.memory import aligned_empty
 
 # Runs whose classes stand side by side: of ten classes those of three fill two tiles but for two columns.
 # More runs would leave the cache.
 _TOGETHER = 3
 
 
-@compiled
 def minibatch_gradients(X, place, y, scale, batch, models, g):
     """Fill `g` with the gradients on the minibatches, `scale` times the sum over the samples drawn.
 
@@ -23,60 +23,64 @@ def minibatch_gradients(X, place, y, scale, batch, models, g):
     `models` and `g` (R, N, D), where D = d C. S and B divide R; the first R / S runs share the first data
     set, and so on.
     """
+    scratch = minibatch_scratch(X, y, models, batch)
+    _gradients(X, place, y, scale, batch, by_class(models, X), by_class(g, X), scratch)
+
+
+def by_class(models, X):
+    """View (R, N, d, C) of `models` (R, N, D)."""
+    return models.reshape(*models.shape[:2], X.shape[-1], -1, copy=False)
+
+
+def minibatch_scratch(X, y, models, batch):
+    """Memory for `on_minibatch`, taken here and not in compiled code, which would take long to compile."""
+    (_, m, d), b = X.shape, batch.shape[-1]
+    width = TILE_BYTES // X.itemsize
+    tiles = -(-_TOGETHER * (models.shape[-1] // d) // width)
+    # Columns beyond the classes stay at zero.
+    (u, product), z = aligned_empty((2, tiles, d, width), X.dtype), aligned_empty((b, tiles * width), X.dtype)
+    u[:] = 0
+    counted = np.zeros(m, np.intp), np.empty(b, np.intp), np.empty(b)
+    used = np.empty(d, X.dtype), np.empty(d, np.intp)
+    return u, z, product, np.empty((1, b), y.dtype), counted, used
+
+
+@compiled
+def _gradients(X, place, y, scale, batch, models, g, scratch):
     (S, N), R, B = place.shape, len(models), len(batch)
-    scratch = minibatch_scratch(X, y, models.shape[-1] // X.shape[-1], batch.shape[-1])
     for i in range(N):
-        first = 0
+        first = np.intp(0)  # not a constant, for which all would be compiled once more
         while first < R:
             s, drawn, last = first * S // R, batch[first * B // R, i], end_of_group(first, R, max(S, B))
             on_minibatch(X[place[s, i]], y[s, i], scale[s, i], drawn, i, first, last, models, g, i, scratch)
             first = last
 
 
-@compiled
+@compiled_within
 def end_of_group(first, R, groups):
     """Where the runs end that share data and minibatches with run `first` and are computed beside it."""
     together = R // groups
     return min(first + _TOGETHER, (first // together + 1) * together)
 
 
-@compiled
-def minibatch_scratch(X, y, C, b):
-    """Memory for `on_minibatch`."""
-    _, m, d = X.shape
-    # Columns beyond the classes stay at zero.
-    columns = padded(_TOGETHER * C, X.itemsize)
-    width = padded(1, X.itemsize)
-    u, z = np.zeros((columns // width, d, width), X.dtype), np.empty((b, columns), X.dtype)
-    counted = np.zeros(m, np.intp), np.empty(b, np.intp), np.empty(b, np.float64)
-    return (
-        u,
-        z,
-        np.empty_like(u),
-        np.empty((1, b), y.dtype),
-        counted,
-        (np.empty(d, X.dtype), np.empty(d, np.intp)),
-    )
-
-
-@compiled
+@compiled_within
 def on_minibatch(X, y, scale, drawn, i, first, last, models, g, h, scratch):
     """Fill g[run, h] with client i's gradient for runs from `first` to `last`, which share the samples.
 
     Features that are zero in all samples drawn are left out of the products: they add nothing.
     """
     u, z, product, classes, (times, distinct, share), (total, names) = scratch
-    C, width = models.shape[-1] // X.shape[-1], u.shape[-1]
+    C, width = models.shape[-1], u.shape[-1]
     n = weigh_drawn(drawn, scale, times, distinct, share)
     chosen = distinct[:n]
     used = names[: _find_used(X, chosen, total, names)]
     for j in range(n):
         classes[0, j] = y[chosen[j]]
     for run in range(first, last):
-        _to_tiles(models[run, i].reshape(-1, C), used, (run - first) * C, u)
-    tiles = padded((last - first) * C, X.itemsize) // width
+        _to_tiles(models[run, i], used, (run - first) * C, u)
+    tiles = -(-(last - first) * C // width)
     for tile in range(tiles):
-        products(X, chosen, used, u[tile, : len(used)], z[:n, tile * width : (tile + 1) * width])
+        products(X, chosen, used, u[tile, : len(used), :width], z[:n, tile * width : (tile + 1) * width])
     for run in range(first, last):
         r = z[:n, (run - first) * C : (run - first + 1) * C]
         p = r[np.newaxis]
@@ -86,13 +90,13 @@ def on_minibatch(X, y, scale, drawn, i, first, last, models, g, h, scratch):
                 r[j, c] *= share[j]
     for tile in range(tiles):
         transposed_products(
-            X, chosen, used, z[:n, tile * width : (tile + 1) * width], product[tile, : len(used)]
+            X, chosen, used, z[:n, tile * width : (tile + 1) * width], product[tile, : len(used), :width]
         )
     for run in range(first, last):
-        _from_tiles(product, used, (run - first) * C, g[run, h].reshape(-1, C))
+        _from_tiles(product, used, (run - first) * C, g[run, h])
 
 
-@compiled
+@compiled_within
 def _find_used(X, chosen, total, names):
     """Fill `names` with the features that some of the samples `chosen` have; returns how many they are."""
     total[:] = 0
@@ -108,7 +112,7 @@ def _find_used(X, chosen, total, names):
     return n
 
 
-@compiled
+@compiled_within
 def _to_tiles(model, used, q, u):
     """Copy the rows `used` of a model (d, C) to columns from `q` on of the tiles `u`."""
     C, width, c = model.shape[1], u.shape[-1], 0
@@ -122,7 +126,7 @@ def _to_tiles(model, used, q, u):
         c += n
 
 
-@compiled
+@compiled_within
 def _from_tiles(product, used, q, g):
     """Copy columns from `q` on of tiles back to the rows `used` of a gradient (d, C), zero elsewhere."""
     C, width, c = g.shape[1], product.shape[-1], 0

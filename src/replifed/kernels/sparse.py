@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
+from replifed.kernels import compiled, compiled_within
 from replifed.kernels.linear import count_drawn, derivatives
 from replifed.kernels.selection import keep_in_segment
 from replifed.kernels.symmetric import mirror
@@ -61,7 +61,7 @@ def _scratch(data, y, b):
     return np.empty(b, data.dtype), np.empty(b, y.dtype), np.empty(b, np.intp), np.zeros(len(y), np.intp)
 
 
-@compiled
+@compiled_within
 def _on_minibatch(data, indices, indptr, y, first, drawn, loss, u, gradient, scratch):
     """Fill `gradient` with that of one client, whose columns begin at `first`, on the samples `drawn`."""
     r, targets, distinct, times = scratch

@@ -7,76 +7,71 @@ bytes, which LLVM splits where a processor has shorter ones. The sums are the sa
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import literally, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from replifed.kernels import compiled
+from replifed.kernels import compiled, compiled_within
 from replifed.kernels.linear import accumulate, predict
 
 # With six rows, a tile's twelve sums and the factors fill the 16 registers of AVX2.
-_TILE_BYTES = 64
+_TILE_ROWS = 6
+TILE_BYTES = 64
 _FLAGS = ("contract",)
 # So many rows of a tall matrix stay in the cache from one vector, or one tile's columns, to the next.
 _TALL_ROWS = 16
 _TALL_TILES = 48
 
 
-def _tile(rows: int) -> Callable:
-    """Return a compiled f(A, chosen, used, j, B, c, C, across) that writes a tile of C: from row j, column c.
+@intrinsic
+def _tile(
+    typing: Any, A: Any, rows: Any, row: Any, terms: Any, term: Any, B: Any, C: Any, j: Any, c: Any
+) -> Any:
+    """Write a tile of C = M B, from row j and column c on.
 
-    With M = A[chosen][:, used], of M B, or where `across` is literally True of M' B.
+    M[r, k] is the number in A at rows[r] times `row`, plus terms[k] times `term`, bytes. Beyond the last row
+    the tile repeats it: a tile of fewer rows would be hardly faster, and is one more to compile.
     """
 
-    @intrinsic(prefer_literal=True)
-    def tile(typing: Any, A: Any, chosen: Any, used: Any, j: Any, B: Any, c: Any, C: Any, across: Any) -> Any:
-        transposed = across.literal_value
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        element = context.get_data_type(A.dtype)
+        size = context.get_abi_sizeof(element)
+        vector = ir.VectorType(element, TILE_BYTES // size)
+        first, rows_named, row_step, terms_named, term_step, second, result, j, c = arguments
+        a = builder.bitcast(context.make_array(A)(context, builder, first).data, ir.IntType(8).as_pointer())
+        b = _Matrix(context, builder, B, second)
+        out = _Matrix(context, builder, C, result)
+        of_row = context.make_array(rows)(context, builder, rows_named).data
+        of_term = context.make_array(terms)(context, builder, terms_named).data
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            element = context.get_data_type(A.dtype)
-            size = context.get_abi_sizeof(element)
-            vector = ir.VectorType(element, _TILE_BYTES // size)
-            first, rows_named, columns_named, j, second, c, product, _ = arguments
-            a = _Matrix(context, builder, A, first)
-            b = _Matrix(context, builder, B, second)
-            out = _Matrix(context, builder, C, product)
-            of_row = context.make_array(chosen)(context, builder, rows_named).data
-            of_column = context.make_array(used)(context, builder, columns_named).data
+        def pick(names: Any, place: Any, step: Any) -> Any:
+            return builder.mul(builder.load(builder.gep(names, [place])), step)
 
-            def pick(names: Any, place: Any) -> Any:
-                return builder.load(builder.gep(names, [place]))
+        last = builder.sub(out.length, _whole(1))
+        places = [builder.add(j, _whole(r)) for r in range(_TILE_ROWS)]
+        places = [builder.select(builder.icmp_signed("<", k, last), k, last) for k in places]
+        starts = [builder.gep(a, [pick(of_row, k, row_step)]) for k in places]
+        sums = [cgutils.alloca_once(builder, vector) for _ in places]
+        for total in sums:
+            builder.store(ir.Constant(vector, [0.0] * vector.count), total)
+        with cgutils.for_range(builder, b.length) as loop:
+            step = pick(of_term, loop.index, term_step)
+            columns = builder.load(b.vector(vector, loop.index, c), align=size)
+            for start, total in zip(starts, sums, strict=True):
+                place = builder.bitcast(builder.gep(start, [step]), element.as_pointer())
+                factor = _spread(builder, builder.load(place), vector)
+                product = builder.fmul(factor, columns, flags=_FLAGS)
+                builder.store(builder.fadd(builder.load(total), product, flags=_FLAGS), total)
+        for k, total in zip(places, sums, strict=True):
+            builder.store(builder.load(total), out.vector(vector, k, c), align=size)
+        return context.get_dummy_value()
 
-            # Where the tile's rows begin in A, and by what they go on from term to term of a sum.
-            places = [builder.add(j, _whole(r)) for r in range(rows)]
-            if transposed:
-                starts = [a.at(_whole(0), pick(of_column, k)) for k in places]
-            else:
-                starts = [a.at(pick(of_row, k), _whole(0)) for k in places]
-            sums = [cgutils.alloca_once(builder, vector) for _ in range(rows)]
-            for total in sums:
-                builder.store(ir.Constant(vector, [0.0] * vector.count), total)
-            with cgutils.for_range(builder, b.length) as loop:
-                k = loop.index
-                names, stride = (of_row, a.strides[0]) if transposed else (of_column, a.strides[1])
-                step = builder.mul(pick(names, k), stride)
-                columns = builder.load(b.vector(vector, k, c), align=size)
-                for start, total in zip(starts, sums, strict=True):
-                    place = builder.bitcast(builder.gep(start, [step]), element.as_pointer())
-                    factor = _spread(builder, builder.load(place), vector)
-                    term = builder.fmul(factor, columns, flags=_FLAGS)
-                    builder.store(builder.fadd(builder.load(total), term, flags=_FLAGS), total)
-            for row, total in zip(places, sums, strict=True):
-                builder.store(builder.load(total), out.vector(vector, row, c), align=size)
-            return context.get_dummy_value()
-
-        return types.void(A, chosen, used, types.int64, B, types.int64, C, across), generate
-
-    return tile
+    whole = types.int64
+    return types.void(A, rows, whole, terms, whole, B, C, whole, whole), generate
 
 
 class _Matrix:
@@ -86,17 +81,14 @@ class _Matrix:
         array = context.make_array(kind)(context, builder, value)
         self._builder = builder
         self._data = builder.bitcast(array.data, ir.IntType(8).as_pointer())
-        self.strides = cgutils.unpack_tuple(builder, array.strides, 2)
+        self._strides = cgutils.unpack_tuple(builder, array.strides, 2)
         self.length = cgutils.unpack_tuple(builder, array.shape, 2)[0]
-
-    def at(self, row: Any, column: Any) -> Any:
-        """Address of an entry."""
-        places = (self._builder.mul(i, stride) for i, stride in zip((row, column), self.strides, strict=True))
-        return self._builder.gep(self._data, [self._builder.add(*places)])
 
     def vector(self, vector: Any, row: Any, column: Any) -> Any:
         """Address of the vector that begins at an entry."""
-        return self._builder.bitcast(self.at(row, column), vector.as_pointer())
+        build = self._builder
+        place = build.add(*(build.mul(i, step) for i, step in zip((row, column), self._strides, strict=True)))
+        return build.bitcast(build.gep(self._data, [place]), vector.as_pointer())
 
 
 def _spread(builder: Any, scalar: Any, vector: Any) -> Any:
@@ -111,13 +103,10 @@ def _whole(number: int) -> Any:
     return ir.Constant(ir.IntType(64), number)
 
 
-_six, _four, _two, _one = (_tile(rows) for rows in (6, 4, 2, 1))
-
-
 @compiled
 def padded(columns, itemsize):
     """The least multiple of a tile's width that is at least `columns`."""
-    width = _TILE_BYTES // itemsize
+    width = TILE_BYTES // itemsize
     return (columns + width - 1) // width * width
 
 
@@ -127,35 +116,24 @@ def products(A, chosen, used, B, C):
 
     With at least as many columns p as a tile has: `padded(1, A.itemsize)`. B and C are in C order.
     """
-    _fill(A, chosen, used, B, C, False)
+    _fill(A, chosen, A.strides[0], used, A.strides[1], B, C)
 
 
 @compiled
 def transposed_products(A, chosen, used, B, C):
     """C = M' B for B (rows, p) and C (columns, p), else as `products`."""
-    _fill(A, chosen, used, B, C, True)
+    _fill(A, used, A.strides[1], chosen, A.strides[0], B, C)
 
 
-@compiled
-def _fill(A, chosen, used, B, C, across):
-    """Write C tile by tile; `across` is a constant, so that each of its values is compiled apart."""
-    literally(across)
-    (rows, columns), width = C.shape, _TILE_BYTES // A.itemsize
+@compiled_within
+def _fill(A, rows, row, terms, term, B, C):
+    """Write C tile by tile; all else is as in `_tile`."""
+    (n, columns), width = C.shape, TILE_BYTES // A.itemsize
     for start in range(0, columns, width):
         # The last tiles overlap those before them where the columns do not fill them.
         c = min(start, columns - width)
-        j = 0
-        while rows - j >= 6:
-            _six(A, chosen, used, j, B, c, C, across)
-            j += 6
-        if rows - j >= 4:
-            _four(A, chosen, used, j, B, c, C, across)
-            j += 4
-        if rows - j >= 2:
-            _two(A, chosen, used, j, B, c, C, across)
-            j += 2
-        if rows - j == 1:
-            _one(A, chosen, used, j, B, c, C, across)
+        for j in range(0, n, _TILE_ROWS):
+            _tile(A, rows, row, terms, term, B, C, j, c)
 
 
 @compiled
@@ -193,7 +171,7 @@ def tall_products_in_tiles(A, B, C):
 
     Rows of B that are zero in a whole tile add nothing, and are left out there.
     """
-    everyone, width, d = np.arange(len(A)), _TILE_BYTES // A.itemsize, len(B)
+    everyone, width, d = np.arange(len(A)), TILE_BYTES // A.itemsize, len(B)
     tiles = B.shape[1] // width
     used, count, packed = (
         np.empty((tiles, d), np.intp),

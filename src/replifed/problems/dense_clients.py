@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
+from replifed.memory import aligned_empty
 from replifed.operators.hard_threshold import as_integers, check_levels
 from replifed.problems import products
 from replifed.problems.gram import stacked
@@ -96,7 +97,7 @@ class DenseClientModels:
         """Gradients (R, N, d) without the ridge; for `y`, `shifts` and `sets` see `problems.shifted`."""
         from replifed.kernels.linear import gradients, minibatch_gradients
 
-        loss, g = COMPILED.index(self.loss_function.name), products.aligned_empty(u.shape, self.dtype)
+        loss, g = COMPILED.index(self.loss_function.name), aligned_empty(u.shape, self.dtype)
         u = np.ascontiguousarray(u, self.dtype)
         if batch is None:
             gradients(self.rows, self.place, y, shifts, sets, self.sample_weights, loss, u, g)
@@ -145,7 +146,7 @@ class DenseClientModels:
         from replifed.kernels.local_steps import linear_steps, softmax_steps
 
         (runs, N, D), drawn = w.shape, stacked(batches, self.n_clients)
-        models, moved = (products.aligned_empty(shape, self.dtype) for shape in (w.shape, (runs, 1, D)))
+        models, moved = (aligned_empty(shape, self.dtype) for shape in (w.shape, (runs, 1, D)))
         models[...] = w
         if tau is not None:
             check_levels(tau, w.shape)

@@ -1,11 +1,9 @@
-"""Products of stacked client matrices with stacked client models, and aligned memory for them."""
+"""Products of stacked client matrices with stacked client models."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 # Fewer columns are multiplied one by one: a BLAS matrix product first packs its operands.
 FEWEST_COLUMNS = 6
@@ -15,8 +13,6 @@ _TILE = 16
 _MAX_COLUMNS = 64
 # Minimum number of entries of a matrix for which a compiled product gains more than loading it costs.
 _WORTH_COMPILING = 1 << 20
-# Bytes of a cache line.
-_LINE = 64
 # Up to this size a full eigendecomposition is faster than an iterative one.
 _DIRECT = 64
 
@@ -102,12 +98,3 @@ def largest_eigenvalue(matrix, size: int) -> float:
     return float(
         svds(matrix, k=1, v0=np.ones(min(matrix.shape)), return_singular_vectors=False, tol=1e-8)[0] ** 2
     )
-
-
-def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """Uninitialised array, aligned to a cache line; arrays of `numpy.empty` start 16 bytes after one."""
-    dtype = np.dtype(dtype)
-    size = math.prod(shape) * dtype.itemsize
-    buffer = np.empty(size + _LINE, np.uint8)
-    first = -buffer.ctypes.data % _LINE
-    return buffer[first : first + size].view(dtype).reshape(shape)

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from replifed.memory import aligned_empty
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, loss_named
-from replifed.problems.products import aligned_empty
 from replifed.problems.shifted import ShiftedLinearModel
 from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import generator
