@@ -1,0 +1,41 @@
+"""Functions that only compiled ones may call, since Python crashes in them, are called by no others."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import replifed
+
+SOURCE = Path(replifed.__file__).parent
+
+
+def test_no_module_but_kernels_calls_what_has_no_python_wrapper():
+    kernels = list((SOURCE / "kernels").glob("*.py"))
+    within = {
+        node.name
+        for path in kernels
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        and any(isinstance(one, ast.Name) and one.id == "compiled_within" for one in node.decorator_list)
+    }
+    assert "on_minibatch" in within
+    names = re.compile(rf"\b({'|'.join(sorted(within))})\b")
+    others = [
+        path
+        for path in (*SOURCE.rglob("*.py"), *Path(__file__).parent.glob("*.py"))
+        if "kernels" in path.read_text()
+    ]
+    for path in set(others) - set(kernels) - {Path(__file__)}:
+        imported = [
+            alias.name
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("replifed.kernels")
+            for alias in node.names
+        ]
+        assert not within & set(imported), path
+        modules = {name for name in imported if (SOURCE / "kernels" / f"{name}.py").exists()}
+        for module in modules:
+            for called in re.findall(rf"\b{module}\.(\w+)", path.read_text()):
+                assert not names.fullmatch(called), f"{path}: {module}.{called}"
