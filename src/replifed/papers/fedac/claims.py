@@ -31,7 +31,8 @@ AXES = Axes(
         Option(
             "authors",
             "authors",
-            "numpy's RandomState(1), in the order of their published code: calm runs come out to 1e-9",
+            "numpy's RandomState(1), in the order of their published code: runs that are not sensitive to "
+            "rounding come out to 1e-9",
         ),
         Option(
             "own",
@@ -240,8 +241,8 @@ def _faster(experiment: str) -> Iterator[Claim]:
             f"l2 = {l2}: {LINES[method].label}'s gap falls as 1 / M up to the largest M, wherever there are "
             f"{words} rounds.",
             linear(*lines, settings(name), method, power),
-            note="the theorem bounds the gap from above, with terms that M does not lower: less than "
-            "linear is no contradiction to it",
+            note="the theorem bounds the gap from above, with terms that M does not lower: a speed-up "
+            "below linear does not contradict it",
         )
 
 
@@ -256,7 +257,7 @@ for _experiment, _but in (("a9a_2", ""), ("a9a_3", ""), ("a9a_4", ", but at thre
 
 def _figure(name: str, drawn: Drawn) -> Iterator[Claim]:
     if name in ("fig5", "fig6"):
-        says = f"Figure {name[3:]}: its points on epsilon, whose data are not at hand."
+        says = f"Figure {name[3:]}: its points on epsilon, whose data are not available."
         yield CLAIM(f"{name}.points").unmeasured(says, Quantity(lambda: None))
         return
     (experiment,) = (key for key, l2 in L2.items() if l2 == drawn.l2)
@@ -322,7 +323,8 @@ def _points() -> Iterator[Claim]:
 def _runs() -> Iterator[Claim]:
     for which in ("final", "best"):
         yield CLAIM(f"runs.{which}").identity(
-            f"Every {which} objective that is calm, and was published as a finite number, comes out to 1e-9.",
+            f"Every {which} objective that is not sensitive to rounding, and was published as a finite "
+            "number, comes out to 1e-9.",
             agrees(ALL, which),
         )
 

@@ -74,9 +74,9 @@ def _paper_figures() -> Iterator[Grid]:
             )
         else:
             caption = (
-                f"Least F - F* over steps eta and the nine records of a run on a9a, l2 = {one.l2:g}, with "
-                "the authors' random numbers and their F*. Open markers: the authors' points; lines: ours, "
-                "up to the largest M that was run."
+                f"Smallest F - F* over steps eta and the nine records of a run on a9a, l2 = {one.l2:g}, "
+                "with the authors' random numbers and their F*. Open markers: the authors' points; lines: "
+                "ours, up to the largest M that was run."
             )
         other = "M" if one.panels == "K" else "K"
         yield figure(
@@ -232,7 +232,7 @@ FIGURES = by_name(
         title="Clients with data of their own",
         caption="Beyond the paper: the gap at the end against K, geometric mean over seeds with 95 % "
         "interval, at the step that is best on other seeds, l2 = 1e-3. Clients by k-means; the same samples "
-        "dealt out at random; and a cohort of the k-means clients in each round. One sample a client and "
+        "assigned at random; and a cohort of the k-means clients in each round. One sample a client and "
         "step.",
         source=_last_gaps,
         shown=_as_gaps,
@@ -270,8 +270,8 @@ TABLES = by_name(
     Made(
         "points",
         "The points of the figures",
-        "The least objective over the figures' steps and the records of a run, with the published one: the "
-        "step that is best, and the relative deviation of the objective.",
+        "The smallest objective over the figures' steps and the records of a run, with the published one: "
+        "the step that is best, and the relative deviation of the objective.",
         _points,
         partial(_by_method, _agreeing),
     ),

@@ -112,7 +112,7 @@ proved(
 @CLAIM.sentence(
     "em.exact",
     "Section 3.1, (22), Sections 4 and 5",
-    "With all clients and no compression FedMM is centralised MM, on unlike clients, too.",
+    "With all clients and no compression FedMM is centralised MM, on heterogeneous clients, too.",
     main=True,
 )
 def _centralised() -> Iterator[Claim]:
@@ -168,7 +168,8 @@ def _noise() -> Iterator[Claim]:
     few, more, longer = (formula(theory.log_noise, n, b) for n, b in ((5, 10), (20, 10), (5, 40)))
     for name, words, less in (("clients", "clients", more), ("batch", "samples in a minibatch", longer)):
         yield PROVED(f"theorem1.noise.{name}", unit="e-folds").near(
-            f"Logistic loss, like clients, constant step: 4 times the {words} leave a quarter of |h(S)|².",
+            f"Logistic loss, homogeneous clients, constant step: 4 times the {words} leave a quarter of "
+            "|h(S)|².",
             1.386,
             few - less,
             within=0.2,
@@ -185,8 +186,8 @@ def _noise() -> Iterator[Claim]:
 def _unlike() -> Iterator[Claim]:
     with_variates, without = (formula(theory.late_noise, alpha) for alpha in (0.5, 0.0))
     yield PROVED("theorem1.unlike", unit="e-folds").order(
-        "Logistic loss, unlike clients of which half take part, constant step: with control variates |h(S)|² "
-        "has no floor, and without it has one: in rounds 180 to 199 it is less.",
+        "Logistic loss, heterogeneous clients, half of them active, constant step: with control variates "
+        "|h(S)|² has no floor, without them it has one; in rounds 180 to 199 it is smaller with them.",
         without - with_variates,
         least=2.3,
         because="a tenth of what stays without variates",
@@ -207,18 +208,18 @@ proved(
 _RECORDED = "of the rounds recorded, the first 20 and every tenth"
 _DIVERGING = f"diverging is ending 2 % above the lowest objective of the run, {_RECORDED}"
 _AT = {
-    "own": "a range of steps that ends above the best one may have it diverge",
+    "own": "with a range of steps that ends above its best one it may diverge",
     "common": "the step is FedMM's best, and far above the naive method's",
     SHORT: "the step is the end of the range",
 }
 _FALLS = {
-    SHORT: "FedMM's falls most in the first ten rounds, with its large steps, the naive method's all along",
+    SHORT: "FedMM's falls most in the first ten rounds, with large steps, the naive method's in all rounds",
     "common": "at FedMM's step both take large steps at first, and FedMM's update falls further",
 }
-_FALLS["own"] = f"{_FALLS[SHORT]}, with small ones: it depends on the range of steps, which is lost"
+_FALLS["own"] = f"{_FALLS[SHORT]}, with small ones: the order depends on the range, which is lost"
 _NOISE = (
     "an update over γ holds the noise of minibatches, cohorts and rounding, which does not shrink with γ; "
-    "without heterogeneity little else is left from the start"
+    "without heterogeneity there is little else from the start"
 )
 
 
@@ -269,8 +270,8 @@ def _diverges() -> Iterator[Claim]:
                 )
             else:
                 yield claim(f"fig1.{data}.settles", informs=True).near(
-                    f"{EXPERIMENTS[experiment]}: with parameter aggregation the objective does not diverge, "
-                    "which it is said to do on heterogeneous synthetic data alone.",
+                    f"{EXPERIMENTS[experiment]}: with parameter aggregation the objective does not diverge "
+                    "(the text says so of heterogeneous synthetic data alone).",
                     0.0,
                     rises,
                     within=0.02,
@@ -329,17 +330,25 @@ def _naive_faster(data: str) -> Iterator[Claim]:
 @on_data("fig1", "overtaken", "FedMM's parameter update is first faster, and eventually beaten.", MOVIELENS)
 def _overtaken(data: str) -> Iterator[Claim]:
     note = (
-        "with the small step that is the naive method's best its update stays above FedMM's, with FedMM's "
-        "it is below from the first rounds on"
+        "at the naive method's best step, a small one, its update stays above FedMM's; at FedMM's step it "
+        "is below from the first rounds on"
     )
     for experiment, step, claim in readings(data, *STEPS):
         ours, theirs = (curve(experiment, method, step, "parameter_update") for method in BOTH)
         for name, words, measured in (
-            ("early", "decays faster at first", early_decay(ours) - early_decay(theirs)),
-            ("late", "is above in the end", log_mean(level(ours)) - log_mean(level(theirs))),
+            (
+                "early",
+                "decays faster than the naive method's at first",
+                early_decay(ours) - early_decay(theirs),
+            ),
+            (
+                "late",
+                "is above the naive method's at the end",
+                log_mean(level(ours)) - log_mean(level(theirs)),
+            ),
         ):
             yield claim(f"fig1.movielens.overtaken.{name}").order(
-                f"{EXPERIMENTS[experiment]}: beside the naive method's, FedMM's parameter update {words}.",
+                f"{EXPERIMENTS[experiment]}: FedMM's parameter update {words}.",
                 measured,
                 note=note,
             )
@@ -353,8 +362,8 @@ def _naive_surrogate(data: str) -> Iterator[Claim]:
         yield claim(f"fig1.{data}.naive_surrogate").order(
             f"{EXPERIMENTS[experiment]}: the naive method's surrogate update diverges.",
             -decay(curve(experiment, NAIVE, step, "surrogate_update")),
-            note="diverging is ending above where it began, by tenths of the rounds; it depends on the step: "
-            "at FedMM's the update falls from that of the first, long steps",
+            note="diverging: its mean over the last tenth of the rounds is above that over the first; it "
+            "depends on the step: at FedMM's, the long first steps make large updates, which then fall",
         )
 
 
@@ -371,7 +380,7 @@ def _unstable(data: str) -> Iterator[Claim]:
             yield claim(f"fig1.movielens.unstable.{name}").order(
                 f"{EXPERIMENTS[experiment]}: the naive method's surrogate update {words}.",
                 measured,
-                note="with a small step it never falls, with FedMM's it falls at once and stays level",
+                note="at a small step it never falls; at FedMM's it falls at once and then stays level",
             )
 
 
@@ -418,7 +427,7 @@ def _rate(data: str) -> Iterator[Claim]:
             f"{where}: control variates improve the rate of decay of the {words} update.",
             (falls[0] - falls[1]).note("{0.mean:.2g} e-folds with and {1.mean:.2g} without", *falls),
             note="from the second tenth of the rounds to the last"
-            + "; with few active clients they first enlarge updates, and part of the fall is back from there"
+            + "; with few active clients they first enlarge updates, and part of the fall undoes this"
             * (cohort == "tenth"),
         )
 
@@ -456,7 +465,7 @@ def _transport(dim: int) -> Iterator[Claim]:
             lower,
             least=0.405,
             because="significantly is taken as 1.5 times less L2-UVP",
-            note="it depends on the rounds, rates and weight of the cycle term, which are lost",
+            note="it depends on the rounds, step sizes and weight of the cycle term, which are lost",
         )
 
 

@@ -26,15 +26,15 @@ _MARKS = (
     "The available text has lost its formulas and numbers. Recovered: 10 independent runs (here more on "
     "synthetic data in Figure 1, fewer on MovieLens), equal-size constrained k-means, 5000 users of "
     "MovieLens 1M, all metrics. Inferred: the algorithm's lines, the quantiser, the metrics' normalisation, "
-    "that a subsample of users is a random one. Chosen: all sizes (p, K, N, n, λ, η), minibatches, bits, "
+    "that a subsample of users is random. Chosen: all sizes (p, K, N, n, λ, η), minibatches, bits, "
     "the family and range of steps, the number of rounds; those of synthetic data are ones with which the "
     "figure comes out. See the marks in config/papers/fedmm.yaml."
 )
 _BANDS = "Lines are means over seeds, bands one standard deviation."
 _METRICS = (
     "Columns: objective (28) on all data; squared update of the parameter over γ², of T(S) for FedMM; "
-    "squared update of the surrogate over γ², of the mirror of θ for parameter aggregation; drawn, and where "
-    "all samples are coded for it recorded, in the first 20 rounds and every tenth."
+    "squared update of the surrogate over γ², of the mirror of θ for parameter aggregation. All are drawn in "
+    "the first 20 rounds and every tenth; those that code all samples are recorded in these rounds only."
 )
 
 figure = partial(
@@ -231,10 +231,10 @@ FIGURES = by_name(
         title="Figure 3: federated optimal transport",
         caption="L2-UVP of the learned map, per round and per gradient, of FedMM-OT and FedAdam in several "
         "dimensions, with the best linear map for reference. The coupled objective (33) is unbounded below, "
-        "so in both methods the potential takes its derivative with the other map held fixed, and the "
-        "conjugate maximises. The weight of the cycle term is not stated, and zero here. Clients' step, "
-        "server's step and control variates are chosen here. Runs of both methods depend on rounding: "
-        "perturbed in their last bits they go elsewhere, so that no order is claimed.",
+        "so in both methods the potential's gradient holds the other map fixed, and the conjugate "
+        "maximises. The weight of the cycle term is not stated, and zero here. Clients' step, "
+        "server's step and control variates are chosen here. Runs of both methods are sensitive to "
+        "rounding: perturbed in their last bits they end elsewhere, so no order is decided.",
         prepare=lambda history, _: history.assign(gradients=history["sample_gradients"]),
         by=("dim", "method", "step", "linear_uvp"),
         rows=[X("round", "gradients")],
@@ -251,10 +251,10 @@ FIGURES = by_name(
     figure(
         "em",
         title="EM examples (not in the paper)",
-        caption="The examples of Appendix C on unlike clients: with all clients, all samples and step 1 "
-        "FedMM is EM; with half of the clients, minibatches and 8 bits it becomes stationary up to noise, "
-        "as Theorem 1 promises: the mean field h(S) = E s(Z, T(S)) − S is nearly zero. Of several "
-        "stationary points it may take another one than EM does. Lines are geometric means over seeds, "
+        caption="The examples of Appendix C on heterogeneous clients: with all clients, all samples and step "
+        "1 FedMM is EM; with half of the clients, minibatches and 8 bits it becomes stationary up to noise, "
+        "as Theorem 1 promises: the mean field h(S) = E s(Z, T(S)) − S is nearly zero. If there are "
+        "several stationary points, it may reach another one than EM. Lines are geometric means over seeds, "
         "bands one standard deviation of the logarithm. The law of the random effect, N(0, 1), and all "
         "sizes are chosen here.",
         prepare=_above_em,
@@ -274,7 +274,7 @@ FIGURES = by_name(
     Made(
         "partitions",
         "Clients of MovieLens 1M (not in the paper)",
-        "What the clients hold that constrained k-means made of 5000 users, random or the fullest.",
+        "Clients formed by constrained k-means from 5000 users, random or those with the most ratings.",
         _clients,
         _draw_clients,
     ),

@@ -28,7 +28,7 @@ AXES = Axes(
         Option(
             "earlier study",
             "fitted",
-            "chosen by an earlier study, since Figures 1 to 3 come out for the most part",
+            "chosen by an earlier study because most of Figures 1 to 3 come out with them",
             against="with minibatches of twice as many samples as atoms, or more, the naive method does not "
             "diverge",
         ),
@@ -41,39 +41,39 @@ AXES = Axes(
         Option(
             "common",
             "chosen",
-            "both at FedMM's best, as where a range ends above the naive method's",
+            "both at FedMM's best, as if the range ended above the naive method's",
             against="the text has them tuned for each algorithm",
         ),
         Option(
             SHORT,
             "fitted",
             "each at its best of 0.3, 1 and 3, the range with which the sizes were chosen",
-            against="on unlike data the naive method's is the end, 0.3, and smaller steps are better",
+            against="on heterogeneous data the naive method's is the end, 0.3, and smaller steps are better",
         ),
     ),
     Axis(
         "users",
         "MovieLens is subsampled to 5000 users.",
-        Option("random users", "printed", "what the word says"),
+        Option("random users", "printed", "the usual sense of the word"),
         Option("fullest users", "chosen", "those with the most ratings"),
     ),
     Axis(
         "alpha",
         "Figure 2 has control variates with one step alpha, which is lost.",
-        Option("0.5", "fitted", "by the same study, with which Figure 2 comes out"),
-        Option("0.1", "chosen", "a smaller one"),
+        Option("0.5", "fitted", "from the same study: Figure 2 comes out with it"),
+        Option("0.1", "chosen", "a smaller step"),
     ),
     Axis(
         "cohort",
         "The expected number of active clients of Figure 2 is lost.",
         Option("half", "chosen", "as in Figure 1"),
-        Option("tenth", "chosen", "where variates have most to do"),
+        Option("tenth", "chosen", "where control variates matter most"),
     ),
     Axis(
         "count",
         "Figure 3's horizontal axis is lost.",
         Option("per round", "chosen", "as in Figures 1 and 2"),
-        Option("per gradient", "chosen", "FedMM-OT takes more of them in a round"),
+        Option("per gradient", "chosen", "FedMM-OT takes more gradients in a round"),
     ),
     Axis(
         "toy",
@@ -83,11 +83,11 @@ AXES = Axes(
     ),
     Axis(
         "values",
-        "So are the values of its clients.",
+        "Remark 1's example has lost the clients' values, too.",
         Option(
             "unequal",
             "fitted",
-            "two values of which one is clipped, or of which the means differ",
+            "two values of which one is clipped, or whose means differ",
             against="with some others the parameters' mean is the solution",
         ),
     ),

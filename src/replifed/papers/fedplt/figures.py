@@ -297,9 +297,9 @@ FIGURES = by_name(
     figure(
         "fig2",
         title="Figure 2: rate of Fed-PLT against ρ",
-        caption="Mean over data sets and 95 % interval, the rate of exact Peaceman–Rachford splitting, "
-        "linearised at the minimiser, and the bound ζ on it, of summed losses unless stated. Thin black: as "
-        "printed; in Table II each data set has its own best ρ.",
+        caption="Mean rates over data sets, 95 % intervals, the rate of exact Peaceman–Rachford splitting, "
+        "linearised at the minimiser, and its bound ζ, for summed losses unless stated. Thin black: "
+        "published; in Table II each data set has its own best ρ.",
         source=_by_rho,
         columns=[X("rho")],
         series="curve",
@@ -346,8 +346,8 @@ FIGURES = by_name(
     figure(
         "privacy",
         title="Privacy, accuracy and local epochs (described without a figure in the paper)",
-        caption="Mean losses, clipped gradients, all agents active, starts as Proposition 4 asks for. Only "
-        "what agent i holds at the end is bounded; z_i, sent in every round, is not.",
+        caption="Mean losses, clipped gradients, all agents active, starts as Proposition 4 asks for. The "
+        "bound is on the final model of agent i alone, not on z_i, which it sends in every round.",
         source=_privacy,
         shown=_drawn_privacy,
         columns=[By("panel", _PRIVACY)],

@@ -37,7 +37,7 @@ AXES = Axes(
             "fitted",
             "scikit-learn's make_classification with one cluster a class and no redundant features: with the "
             "sum and theory's parameters nine of the printed rates are an ordinary draw of it",
-            against="two more of the ten generators that were tried cannot be told from it, and "
+            against="two more of the ten generators tried cannot be distinguished from it, and "
             "decent-bench, the authors' other code, makes another call, with which the rates do not come out",
         ),
         tried=10,
@@ -86,7 +86,7 @@ AXES = Axes(
             "free intercept",
             "fitted",
             "most packages put no ridge on the intercept; their minimiser is off by as much on some data",
-            against="nothing in the text speaks for it; tvopt's inexact minimiser, tried before, gives 1e-4",
+            against="nothing in the text supports it; tvopt's inexact minimiser, tried before, gives 1e-4",
         ),
         tried=3,
     ),
@@ -103,7 +103,7 @@ AXES = Axes(
 
 
 class Reading(NamedTuple):
-    """A choice of loss and data, and of what a statement hangs on besides."""
+    """A choice of loss and data, and of what else a statement depends on."""
 
     loss: str
     data: str
@@ -165,7 +165,7 @@ CLAIM = Statements("fedplt", AXES, _suffix)
 # What a claim that does not come out depends on.
 LOSS = (
     "it depends on the loss: with the printed mean and N(0, 1) features rates are lower (Fed-PLT's .23 for "
-    ".531), and local steps come to the exact proximal map sooner"
+    ".531), and local steps reach the exact proximal map sooner"
 )
 
 

@@ -348,7 +348,7 @@ TABLES = by_name(
         "Fed-PLT ρ alone, of its rivals two parameters (of FedLin one). Equal budget: on the first data "
         "sets every method searches its local step and all its own parameters, from the same grid, until a "
         "finer one changes the rate by less than 0.003. Both choose on the data set that they report, with "
-        "all agents active: such a run draws nothing at random, so that choice and report coincide. TAMUNA "
+        "all agents active: such a run is not random, so the best trial is the run reported. TAMUNA "
         "draws its number of local steps and has neither. The last column is the cost of a line's searches. "
         "With an equal budget they took, for each data set, some 110 to 150 points for two parameters, 20 "
         "for FedLin's one and 500 for 5GCS's three; the table of searches has them all.",
@@ -358,8 +358,8 @@ TABLES = by_name(
     Made(
         "table2_mean",
         "Table II: convergence rates with the mean of the losses, as printed",
-        "As before, but that the agents' losses are means over their samples, as the paper prints them. "
-        "Elsewhere they are sums, since Fed-PLT's published rates come out with these.",
+        "As before, but the agents' losses are means over their samples, as the paper prints them. "
+        "Elsewhere they are sums, with which Fed-PLT's published rates come out.",
         partial(_table2, readings=("common", "own", "equal budget")),
         _show_table2,
     ),
@@ -417,8 +417,8 @@ TABLES = by_name(
         "searches",
         "Parameter searches (not in the paper)",
         "Tuned on other data sets: best multiples of each method's reference parameters on data sets that "
-        "are not reported. Else every data set has its own choice, made on that data set itself. The cost "
-        "is that of all trials of a line; points that are tried at one data set are counted for it alone.",
+        "are not reported. Otherwise they are chosen on each data set itself. The cost is that of all "
+        "trials of a line; points tried on one data set alone are counted for that data set.",
         _searches,
         _show_searches,
     ),

@@ -47,11 +47,11 @@ def _with_range(saved: Quantity) -> Quantity:
 
 
 # Why claims about FedNL come out otherwise.
-_EXCEEDS = "exceeds what is published: the line search leaves FedNL gradient steps at first"
+_EXCEEDS = "exceeds the published number: the line search leaves FedNL gradient steps at first"
 _STEPS = (
     "FedNL's direction is 1/mu times the gradient wherever its Hessian is not learned yet; the line search "
-    "turns this into gradient steps, the longer the less decrease it asks for: with a constant of 1e-4 FedNL "
-    "is nearly as fast as Q-SHED, with 0.5 it is several times slower"
+    "turns this into gradient steps, which are longer if it asks for less decrease: with a constant of 1e-4 "
+    "FedNL is nearly as fast as Q-SHED, with 0.5 it is several times slower"
 )
 _NOTES = {("fmnist", "fednl"): _EXCEEDS, ("w8a", "fednl"): _STEPS}
 _MEDIANS = "medians {0.median_reached:g} and {1.median_reached:g}"
@@ -92,7 +92,7 @@ def _hessians() -> Iterator[Claim]:
                 f"{EXPERIMENTS[experiment]}: Q-SHED computes fewer Hessians to 1e-6 than {label}, as a share "
                 "of these.",
                 (1 - few / many).note(_MEDIANS, few, many),
-                note="it computes one at each renewal, which are ours",
+                note="it computes one at each renewal, and the renewals are chosen here",
             )
 
 
@@ -104,7 +104,7 @@ def _hessians() -> Iterator[Claim]:
 )
 def _up_to(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     for channel, one, name, claim in compared(experiment, ["rayleigh"], unit="share"):
-        # One competitor is enough for what can be; of FedNL it hangs on what is not stated.
+        # One competitor suffices for what it can save; against FedNL that depends on what is not stated.
         yield claim(f"{figure}.largest.{name}", informs=name == "fednl").near(
             f"{data}: with fading Q-SHED saves up to 60 % of the rounds of {COMPETITORS[name]}.",
             0.6,
@@ -150,7 +150,7 @@ def _giant(what: str) -> Iterator[Claim]:
         f"FMNIST, {_CASES[what][0]}: GIANT's rounds to 1e-6 grow more than those of Newton's method, as "
         "multiples of those without.",
         (giant - newton).note(_FACTORS, giant, newton),
-        note="that Newton's method, too, takes more rounds is no fault of GIANT's",
+        note="Newton's method takes more rounds, too: this part is not due to GIANT",
     )
 
 
@@ -203,7 +203,7 @@ def _superlinear(name: str, label: str) -> Iterator[Claim]:
         yield of(experiment, unit="rounds")(f"{figure}.superlinear.{name}").order(
             f"{EXPERIMENTS[experiment]}: {label} takes more rounds from 1e-4 to 1e-7 than on to 1e-10.",
             (early - late).note(_MEDIANS, early, late),
-            note="linear convergence takes as many; before 1e-4 every method of Newton's kind is slow",
+            note="linear convergence takes equally many; before 1e-4 every Newton-type method is slow",
         )
 
 
@@ -260,7 +260,7 @@ def _ordered() -> Iterator[Claim]:
     yield EXAMPLE("example.increments", informs=True).identity(
         "The bits that a round adds, which are what (21) allocates, decrease with the eigenvalues.",
         measures.bits_decrease(history, added=True),
-        note="the text's b_t are of all rounds; what a round adds is for vectors behind those sent before",
+        note="the text's b_t count all rounds so far; a round adds bits to vectors behind those sent before",
     )
 
 
@@ -293,12 +293,12 @@ def _bits() -> Iterator[Claim]:
 @CLAIM.sentence(
     "section4.heuristic",
     "Section IV-C",
-    "To save the devices computing, a heuristic q takes the place of the exact one.",
+    "To save computations at the devices, a heuristic choice of q replaces the exact one.",
 )
 def _heuristic() -> Iterator[Claim]:
     heuristic, exact = T("conditions", "qshed"), T("conditions", "qshed", case="exact_q")
     yield CONDITIONS("conditions.exact", options=SETTINGS["fmnist"]).near(
-        "FMNIST: it costs no rounds: those to 1e-6 as a multiple of those with the exact choice.",
+        "FMNIST: it costs no rounds: rounds to 1e-6 as a multiple of those with the exact choice.",
         1.0,
         heuristic / exact,
         within=0.05,
@@ -319,7 +319,7 @@ def _heuristic() -> Iterator[Claim]:
 def _converges() -> Iterator[Claim]:
     for (experiment, figure), (channel, words) in product(FIGURES.items(), CHANNELS.items()):
         yield of(experiment)(f"{figure}.converges.{channel}").shape(
-            f"{EXPERIMENTS[experiment]}, {words}: every run comes to a relative cost of 1e-10.",
+            f"{EXPERIMENTS[experiment]}, {words}: every run reaches a relative cost of 1e-10.",
             measures.converged(runs_of(experiment, "qshed", channel), 1e-10),
             note="with one renewal alone it does not (see the choices)",
         )
@@ -368,8 +368,8 @@ def _same_bits(experiment: str, figure: str, data: str) -> Iterator[Claim]:
             measures.bits_a_round(theirs) / measures.bits_a_round(ours[channel]),
             within=0.1,
             because="a tenth, for eigenvalues and the line search's scalars, which the paper does not count",
-            note="Section V itself leaves budgets unused that are below a vector's bits" * fading
-            or "the option was read off this caption" * (vectors == "32 bits"),
+            note="Section V itself leaves a budget unused if it is below a vector's bits" * fading
+            or "the option was inferred from this caption" * (vectors == "32 bits"),
         )
 
 
@@ -380,8 +380,8 @@ def _quantised() -> Iterator[Claim]:
         left_out = T(experiment, "fednl", "rayleigh")
         claim = shown("giant", experiment, fednl=True, fading=True, artefact="rounds", unit="rounds")
         yield claim(f"{figure}.quantised").order(
-            f"{EXPERIMENTS[experiment]}, {CHANNELS['rayleigh']}: quantised at small budgets, not left out, "
-            "it needs more rounds to 1e-6.",
+            f"{EXPERIMENTS[experiment]}, {CHANNELS['rayleigh']}: if it quantises vectors at small budgets, "
+            "instead of leaving them out, it needs more rounds to 1e-6.",
             (quantised - left_out).note(_MEDIANS, quantised, left_out),
             note="it depends on how FedNL's vectors are quantised, which is not stated: here with a dither, "
             "at as many bits as the budget leaves",

@@ -47,13 +47,13 @@ _READINGS = (
     "The paper does not state its renewal rounds and dither; here Hessians are renewed at rounds 1, 2, 4, 7, "
     "12, 20, …, and one dither is shared and subtracted for all refinements. Both were chosen by their fit "
     "to the published savings. The line search is that of GIANT, which the paper names: ten steps 1, 1/4, …, "
-    "of which the last is taken if none is good enough. What becomes of coordinates that overload the "
-    "quantiser is not stated: here they wrap around. What other choices do is drawn in the figure of choices."
+    "of which the last is taken if none is good enough. Coordinates that overload the quantiser wrap "
+    "around here; the paper does not state it. The figure of choices shows the effect of other choices."
 )
 _DATA = {"fmnist": "Fashion-MNIST, class 1 against the rest", "w8a": "w8a"}
 _FEDNL = (
-    "FedNL starts from zero Hessians; projected without a line search its first step is a gradient step of "
-    "length 1/µ, and it diverges."
+    "FedNL starts from zero Hessians; without a line search, projected FedNL's first step is a gradient step "
+    "of length 1/µ, and it diverges."
 )
 
 
@@ -308,8 +308,8 @@ def _compared(number: int, data: str) -> Iterator[Grid]:
         f"fig{number}_bits",
         title=f"Figure {number} against bits",
         caption=f"The same runs on {EXPERIMENTS[data]} against the bits that all devices have sent, the "
-        "line search's included. FedNL's message of rank 1 has 32 bits a coordinate, all of the budget "
-        f"without fading; with 16 it would have half of it. {_BANDS}",
+        "line search's included. FedNL's rank-1 message has 32 bits per coordinate, the whole budget "
+        f"without fading; with 16 bits it would take half of it. {_BANDS}",
         columns=[*PANELS, X("megabits")],
     )
     yield compared(
@@ -340,7 +340,7 @@ FIGURES = by_name(
     figure(
         "conditions",
         title="Conditioning and heterogeneity",
-        caption="Relative cost against rounds on Fashion-MNIST without fading: samples dealt "
+        caption="Relative cost against rounds on Fashion-MNIST without fading: samples assigned "
         "at random at µ = 1e-5 (ill-conditioned, with Q-SHED choosing q exactly, too) and at 1e-2 "
         "(well-conditioned), and sorted by class at µ = 1e-5. GIANT and Newton's method do not keep to the "
         f"budget. {_BANDS}",

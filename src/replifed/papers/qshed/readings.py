@@ -43,7 +43,7 @@ AXES = Axes(
     ),
     Axis(
         "dither",
-        "How a coordinate is dithered when it is refined is not said.",
+        "The dither of a coordinate that is refined is not stated.",
         Option(
             "nested",
             "fitted",
@@ -54,8 +54,8 @@ AXES = Axes(
     ),
     Axis(
         "overload",
-        "At one bit the quantiser's range does not hold all coordinates; what becomes of them is not said.",
-        Option("wrap", "chosen", "modulo 2, as all that this dither does"),
+        "At one bit the quantiser's range does not hold all coordinates; their treatment is not stated.",
+        Option("wrap", "chosen", "modulo 2, like everything that this dither does"),
         Option("clip", "chosen", "to the end of the range, as a quantiser without dither does"),
     ),
     Axis(
@@ -79,13 +79,13 @@ AXES = Axes(
     ),
     Axis(
         "fednl",
-        "Of FedNL the text says rank-1 compressors, and not which option, start or line search.",
+        "For FedNL the text states rank-1 compressors, but no option, start or line search.",
         Option("option 1", "chosen", "projected, from zero, with line search: the strongest of rank 1"),
         Option("option 2", "chosen", "adds to the Hessian what makes it invertible"),
         Option(
             "top-k",
             "chosen",
-            "as many bits as Q-SHED's, of its largest entries",
+            "its largest entries, in as many bits as Q-SHED sends",
             against="the text compares with rank 1",
             kind="different",
         ),
@@ -159,7 +159,7 @@ SEARCHES, CHOICES = ("giant", "backtracking"), ("loose", "fednl", "clip", "optio
 
 
 def reading(name: str, experiment: str, *, fednl: bool = False, fading: bool = False) -> dict[str, str]:
-    """Options of a claim; one on `fednl` with `fading` hangs on the bits of its vectors."""
+    """Options of a claim; one on `fednl` with `fading` depends on the bits of its vectors."""
     own = {"fednl": "option 1"} | ({"vectors": "32 bits"} if fading else {}) if fednl else {}
     return SETTINGS[experiment] | own | RUNS[name].options
 

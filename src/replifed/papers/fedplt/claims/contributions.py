@@ -178,7 +178,7 @@ def minibatches(solver: str, words: str) -> Iterator[Claim]:
         yield claim(f"minibatches.{solver}.neighbourhood").shape(
             f"{words} lead to a neighbourhood of the minimiser: mean errors settle, within a tenth.",
             measures.steady(runs, solver, 0.1),
-            note="minibatches are drawn with replacement, where the paper has subsets",
+            note="minibatches are drawn with replacement; in the paper they are subsets",
         )
         by_batch = by_setting(runs, "batch", "error", variant="minibatches", solver=solver)
         yield claim(f"minibatches.{solver}.variance").shape(
@@ -190,7 +190,7 @@ def minibatches(solver: str, words: str) -> Iterator[Claim]:
 @CLAIM.sentence(
     "minibatches.gradient",
     "Contribution 3, Section V-B",
-    "With stochastic gradients it comes to a neighbourhood of the minimiser that grows with their variance.",
+    "With stochastic gradients it reaches a neighbourhood of the minimiser that grows with their variance.",
 )
 def _stochastic() -> Iterator[Claim]:
     yield from minibatches("gradient", "Minibatches")
@@ -198,7 +198,7 @@ def _stochastic() -> Iterator[Claim]:
 
 def _privacy_by_epochs(name: str, what: str, agents: int, words: str, note: str) -> Claim:
     return CLAIM(f"privacy.epochs{name}", artefact="privacy").shape(
-        f"At equally many gradient steps, the more of them are local the less {words}.",
+        f"For a fixed number of gradient steps, the more of them are local, the less {words}.",
         formula(release.epochs_hide, what, agents),
         note=_EXACTLY + note,
     )
@@ -207,7 +207,8 @@ def _privacy_by_epochs(name: str, what: str, agents: int, words: str, note: str)
 @CLAIM.sentence(
     "privacy.messages",
     "Title, Contribution 3, Section VI",
-    "Local training enhances privacy: of equally many steps, the more are local the less the server sees.",
+    "Local training enhances privacy: of a fixed number of steps, the more are local, the less the server "
+    "sees.",
     main=True,
 )
 def _messages() -> Iterator[Claim]:

@@ -15,7 +15,7 @@ from replifed.papers.fedplt.readings import DATA, Reading
 TUNING = (
     "the paper does not print the baselines' parameters; an honest search of two parameters finds faster ones"
 )
-COINCIDE = "chosen on each data set itself: the run draws nothing at random, so choice and report coincide"
+COINCIDE = "chosen on each data set itself: such a run is not random, so the best trial is the run reported"
 ORDER_NOTES = {
     "equal budget": "every method searches its local step and its own parameters, from one grid and by one "
     f"rule; {COINCIDE}",

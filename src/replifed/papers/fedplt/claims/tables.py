@@ -66,6 +66,6 @@ def _partial() -> Iterator[Claim]:
     for method in PARTIAL:
         errors = lines(run("comparison", method), "error", reading="common", solver="gradient", cohort=5)
         yield _OF_CODE(f"table1.{method}.partial").shape(
-            f"{METHODS[method]} comes to the minimiser with half of the agents in each round.",
+            f"{METHODS[method]} converges to the minimiser with half of the agents in each round.",
             arrives(errors),
         )

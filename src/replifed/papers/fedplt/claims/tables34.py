@@ -51,7 +51,7 @@ def _monotone() -> Iterator[Claim]:
     for reading in readings():
         by_active = by_setting(reading.run("participation"), "active")
         yield reading.claims(artefact="table3")("table3.monotone").shape(
-            "The mean rate falls with each agent more.", mean_change(by_active) < 0
+            "The mean rate falls with each additional agent.", mean_change(by_active) < 0
         )
 
 
@@ -78,7 +78,7 @@ def _table4() -> Iterator[Claim]:
         for reference in _FROM if reading.way == "variance" else ("minimiser",):
             of = reading._replace(reference=reference)
             yield of.claims(note=_NOISE_LEVEL, unit="distance")("table4.floor").near(
-                f"Without noise to speak of the error is {floor}.",
+                f"With negligible noise the error is {floor}.",
                 floor,
                 at(_errors(of), 1e-6, "noise level 1e-06"),
                 within=0.1 * floor,

@@ -90,7 +90,8 @@ def _proposition1() -> Iterator[Claim]:
 def _fixed_point() -> Iterator[Claim]:
     left = measures.left(run("bounds", "fedplt"))
     yield _BOUND("bounds.fixed").shape(
-        "(x, z) comes to the minimiser and its z.", (left <= 1e-5).note("at most {0.max:.2g} is left", left)
+        "(x, z) converges to the minimiser and its z.",
+        (left <= 1e-5).note("at most {0.max:.2g} is left", left),
     )
     radius = measures.rate_where_proved(run("splitting", "fedplt"))
     yield _BOUND("bounds.unique").shape(
