@@ -87,7 +87,7 @@ def archived(size):
 
 
 ABOVE = "above the limit of 1 MiB"
-RAISE = "state a higher datasets.mine.limit_gb"
+RAISE = "set a higher datasets.mine.limit_gb"
 LINES = b"1 1:1\n" * 300_000
 
 
