@@ -94,7 +94,7 @@ class OneLine(FailuresOnce):
     def format(self, record: logging.LogRecord) -> str:
         """Return an error, or the line of progress if a job has ended, or nothing."""
         if _event(record) == "JOB_FINISHED":
-            job = getattr(record, "job_id", None)
+            job: Any = getattr(record, "job_id", None)
             self._running.pop(job, None)
             if job not in self._ahead:
                 return ""
