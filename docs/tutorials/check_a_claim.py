@@ -43,21 +43,11 @@ replifed("claims --reference --why fedplt.exact.full".split())
 # phishing is a data set of 11,055 web sites, each phishing or not. We give ten clients a hundred sites each,
 # and see to it that they differ: some have mostly phishing sites (:doc:`what_a_partition_does` says how).
 
-import lzma
-from importlib.resources import files
-
-import numpy as np
-from sklearn.datasets import load_svmlight_file
 
 import replifed as rf
-from replifed.partition.rules import split
 
-with lzma.open(files("replifed") / "data/packed/phishing.xz") as file:
-    X, y = load_svmlight_file(file)
-y = np.where(y > 0, 1.0, -1.0)
-# Ten clients of 100 samples, all of one size (spread 0).
-rule = {"clusters": "dirichlet", "alpha": 0.3, "clients": 10, "samples": 100, "spread": 0}
-client = split(y.astype(int), rule, np.random.default_rng(1))
+X, y = rf.load("phishing")
+client = rf.split(X, y, "dirichlet:0.3", clients=10, samples=100, seed=3)
 hospitals = [(X[client == i].toarray(), y[client == i]) for i in range(10)]
 problem = rf.problems.from_clients(hospitals, loss="logistic", l2=0.01)
 

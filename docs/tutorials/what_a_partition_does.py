@@ -13,39 +13,29 @@ the shares of the labels from a *Dirichlet distribution* with parameter :math:`\
 
 Deal the samples
 ----------------
-The data are 11,055 web sites, each phishing (label 1) or not (label 0).
+The data are 11,055 web sites, each phishing (label 1) or not (label -1).
 """
 
-import lzma
-from importlib.resources import files
-
 import matplotlib.pyplot as plt
-import numpy as np
-from sklearn.datasets import load_svmlight_file
 
 import replifed as rf
 from replifed.partition.heterogeneity import group_counts, summary
-from replifed.partition.rules import split
 
-with lzma.open(files("replifed") / "data/packed/phishing.xz") as file:
-    X, y = load_svmlight_file(file)
-label = y.astype(int)
+X, y = rf.load("phishing")
 
 
 def deal(alpha):
     """Return the client of each sample, from 0; -1 for samples that nobody gets."""
-    # Ten clients of 200 samples, all of one size (spread 0).
-    rule = {"clusters": "dirichlet", "alpha": alpha, "clients": 10, "samples": 200, "spread": 0}
-    return split(label, rule, np.random.default_rng(1))
+    return rf.split(X, y, f"dirichlet:{alpha}", clients=10, samples=200, seed=3)
 
 
 figure, panels = plt.subplots(1, 3, figsize=(9, 2.8), sharey=True, layout="constrained")
 for alpha, axes in zip((100, 1, 0.1), panels, strict=True):
     client = deal(alpha)
-    counts = group_counts(client[client >= 0], label[client >= 0])
+    counts = group_counts(client[client >= 0], (y[client >= 0] > 0).astype(int))
     axes.bar(range(10), counts[:, 0], label="not phishing")
     axes.bar(range(10), counts[:, 1], bottom=counts[:, 0], label="phishing")
-    far = summary(client[client >= 0], label[client >= 0])["label_distance"]
+    far = summary(client[client >= 0], y[client >= 0])["label_distance"]
     axes.set(title=f"α = {alpha}: label distance {far:.2f}", xlabel="client")
 panels[0].set_ylabel("samples")
 panels[2].legend(fontsize="small")
@@ -63,7 +53,7 @@ panels[2].legend(fontsize="small")
 figure, panels = plt.subplots(1, 3, figsize=(9, 3), sharey=True, layout="constrained")
 for alpha, axes in zip((100, 1, 0.1), panels, strict=True):
     client = deal(alpha)
-    held = [(X[client == i].toarray(), np.where(label[client == i], 1.0, -1.0)) for i in range(10)]
+    held = [(X[client == i].toarray(), y[client == i]) for i in range(10)]
     problem = rf.problems.from_clients(held, loss="logistic", l2=0.01)
     step = 1 / problem.smoothness().max()
     methods = {

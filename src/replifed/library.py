@@ -28,7 +28,7 @@ from replifed.network.participation import MANY, FixedSize
 from replifed.partition.build import build
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
-from replifed.settings.partitions import partition as named_partition
+from replifed.settings import partitions
 
 # What a run has used, by the name of an axis.
 _USED = {
@@ -68,7 +68,14 @@ def load(name: str) -> tuple[csr_matrix, NDArray[np.int64]]:
 
 
 def split(
-    X: Any, y: Any, partition: str, clients: int = 10, *, sizes: str = "equal", seed: int = 1
+    X: Any,
+    y: Any,
+    partition: str,
+    clients: int = 10,
+    *,
+    sizes: str = "equal",
+    samples: int | None = None,
+    seed: int = 1,
 ) -> NDArray[np.int32]:
     """Client of each sample, under a partition that is named as `replifed compare --partition` takes it.
 
@@ -82,23 +89,29 @@ def split(
     clients : int
     sizes : str
         "equal" or "lognormal:SIGMA": numbers of samples of the clients; not of "kmeans".
+    samples : int, optional
+        Mean of a client's samples, drawn from all; by default all are dealt; not of "kmeans".
     seed : int
         Of what is drawn.
 
     Returns
     -------
     array, (samples,)
-        Numbers from 0 to `clients` - 1.
+        Numbers from 0 to `clients` - 1, and -1 for samples that are not dealt.
 
     Raises
     ------
     ConfigError, DataError
         There is no such partition, or a client would get no sample.
     """
-    try:
-        section = named_partition(partition, clients, sizes)
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
+    keys = {"partition": partition, "clients": clients, **({"sizes": sizes} if sizes != "equal" else {})}
+    for _, text in partitions.faults(keys):
+        raise ConfigError(text)
+    section = partitions.partition(partition, clients, sizes)
+    if samples is not None:
+        if partition == "kmeans":
+            raise ConfigError("samples is not allowed with the partition kmeans; set iid, or another one")
+        section["samples"] = samples
     return build(X, np.asarray(y), section, [1], seed)[0].clients[1]
 
 

@@ -155,6 +155,10 @@ def test_data_of_the_package_are_dealt_under_a_partition_by_name():
     # One shard of sorted labels each: the border between labels lies in one client.
     assert np.isin(share("shards:1")[1], [0, 1]).sum() == 5
     assert np.ptp(share("iid", sizes="lognormal:1")[0]) > 100
+    few = rf.split(X, y, "dirichlet:0.3", 6, samples=50)
+    assert (few >= 0).sum() == 300 and few.max() == 5
+    with pytest.raises(ReplifedError, match="lognormal:1 is not allowed with the partition kmeans"):
+        rf.split(X, y, "kmeans", sizes="lognormal:1")
     assert (rf.split(X, y, "iid", seed=1) != rf.split(X, y, "iid", seed=2)).any()
     with pytest.raises(ReplifedError, match=r"'dirichlet' is not allowed; .*dirichlet:ALPHA"):
         rf.split(X, y, "dirichlet")

@@ -234,6 +234,17 @@ def test_claims_may_come_one_by_one_and_what_is_none_is_refused():
         assert_claim(claims[0], runs(), BETTER, "hold")
 
 
+def test_a_method_that_the_runs_lack_is_named_with_the_nearest():
+    ahead = RUNS.ahead("scafold", "fedavg", "loss")
+    one, other = (CLAIM.order(name, "It is lower.", ahead, least=0.01) for name in ("one", "other"))
+    judged = rf.judge(
+        runs(), [one, CLAIM.identity("is", "It is.", RUNS.survives("fedavg", "loss")), other], BETTER
+    )
+    assert judged["verdict"].tolist() == ["unchecked", "holds", "unchecked"]
+    hints = judged["note"].str.partition("scafold")[2]
+    assert hints.tolist() == ["; did you mean 'scaffold'?", "", "; did you mean 'scaffold'?"]
+
+
 def test_methods_that_end_at_different_rounds_are_named():
     frame = runs()
     read = logged([frame[(frame["method"] != "FedAvg") | (frame["round"] < 5)]], settings_of(BETTER))
@@ -503,7 +514,12 @@ def test_a_mistake_in_a_paper_is_one_line(paper, tmp_path, monkeypatch, capsys, 
     assert main(["judge", "demo"]) == 2
     said = capsys.readouterr().err
     assert text in said and said.count("\n") == 1
-    assert not Path("demo/results/claims.csv").exists()
+    results = Path("demo/results/claims.csv")
+    assert not results.exists() and "earlier run" not in said
+    results.parent.mkdir(exist_ok=True)
+    results.touch()
+    assert main(["judge", "demo"]) == 2
+    assert "; the verdicts in demo/results are of an earlier run\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -534,6 +550,18 @@ def test_a_paper_that_cannot_be_written_is_one_line(paper, monkeypatch, capsys, 
     assert main(["new", "paper", "other", *more]) == 2
     said = capsys.readouterr().err
     assert text in said and said.count("\n") == 1 and not Path("other").exists()
+
+
+def test_files_that_are_no_logs_are_counted_and_the_first_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("runs/a", "runs/b"):
+        Path(folder).mkdir(parents=True)
+        for name in ("x.csv", "y.csv"):
+            Path(folder, name).touch()
+    assert main(["new", "paper", "other", "--from-logs", "runs", "--lower", "loss"]) == 2
+    said = capsys.readouterr().err
+    assert said.endswith("; left out: 4 files (a/x.csv, a/y.csv, b/x.csv, ...); runs/a/x.csv is empty\n")
+    assert said.count("\n") == 1
 
 
 def test_a_folder_without_a_paper_is_one_line(tmp_path, capsys):

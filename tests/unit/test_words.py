@@ -61,6 +61,7 @@ FIGURES = "(known: bias, fig1, fig2, fig3, "
 TARGETS = {
     "al": "unknown target 'al'; did you mean 'all'?",
     "fedgradmpp": "unknown target 'fedgradmpp'; did you mean 'fedgradmp'?",
+    "gallery": "gallery is made at the papers' scale alone",
     "nonsense": "unknown target 'nonsense'; there are all, claims, ",
     "data/raw/mnits.json": "unknown target 'data/raw/mnits.json'",
     "fedht/fig1": "unknown target 'fedht/fig1'; its file is figures/fedht/fig1.csv; or",

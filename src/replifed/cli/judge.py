@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.cli.arguments import add_command
+from replifed.errors import ReplifedError
 
 
 def add(commands: Any) -> None:
@@ -23,4 +24,11 @@ def add(commands: Any) -> None:
 def _judge(arguments: argparse.Namespace) -> None:
     from replifed.cli.judged import judge
 
-    print("\n".join(judge(arguments.folder)))
+    results = arguments.folder / "results"
+    earlier = results.joinpath("claims.csv").is_file()
+    try:
+        print("\n".join(judge(arguments.folder)))
+    except ReplifedError as error:
+        if earlier:
+            raise ReplifedError(f"{error}; the verdicts in {results} are of an earlier run") from error
+        raise

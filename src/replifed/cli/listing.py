@@ -19,7 +19,7 @@ TARGETS = {
     "claims": "the verdicts on all claims",
     "report": "the report, with all that it shows",
     "single_report": "the report as one file",
-    "gallery": "every picture on one page, docs/pictures.md",
+    "gallery": "every picture on one page, docs/pictures.md, at the papers' scale alone",
     "manifest": "the list of all files by their hashes",
     "verify": "files that have changed since the manifest was written",
     "compare": "methods of your own and built-in ones",

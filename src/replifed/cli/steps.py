@@ -113,7 +113,8 @@ def add(commands: Any) -> None:
     gallery = step(
         "gallery",
         "replifed.report.gallery:write",
-        "Step of the workflow: write a page of Markdown with every picture.",
+        "Step of the workflow: write a page of Markdown with every picture. `replifed make gallery` does so, "
+        "at the papers' scale alone.",
         "--figures-dir figures --settings JSON --out docs/pictures.md",
     )
     for parser in (report, gallery):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from replifed.claims.claim import Claim
 from replifed.claims.verdicts import measure
-from replifed.errors import ConfigError
+from replifed.errors import ConfigError, meant
 from replifed.logs.histories import Logged, logged, settings_of
 from replifed.logs.rules import guarded
 
@@ -22,6 +22,9 @@ class _Inputs:
 
     def has(self, key: str) -> bool:
         return key in {f"run:{self._experiment}/{method}" for method in self._runs.labels}
+
+    def lost(self, claim: Claim) -> list[str]:
+        return [key for key in claim.needs if not self.has(key)]
 
     def data_kind(self, experiment: str) -> tuple[str, str]:
         return self._data, ""
@@ -69,8 +72,9 @@ def judge(
         raise ConfigError(f"claims on several experiments ({', '.join(names)}): judge each on its own frame")
     name, chosen = next(iter(names), "runs"), settings_of(better, **settings)
     runs = logged([frame], chosen)
-    judged = measure(
-        guarded(claims, {name: {"logs": "", **settings}}), _Inputs(name, runs, chosen.data), "paper"
-    )
+    inputs = _Inputs(name, runs, chosen.data)
+    judged = measure(guarded(claims, {name: {"logs": "", **settings}}), inputs, "paper")
+    hints = [[meant(key.rpartition("/")[2], runs.labels) for key in inputs.lost(claim)] for claim in claims]
+    judged["note"] += ["".join(one) for one in hints]
     judged.attrs["remarks"] = runs.remarks
     return judged

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ _NAMES = (
 )
 _SUFFIXES = (".csv", ".tsv", ".txt", ".log", ".json", ".jsonl", ".ndjson", ".parquet")
 _INDEX = "Unnamed: 0"  # of lines, without a name
+_NAMED = 3  # files that an error names
 FOLDER = "logs"  # of the copies in the paper's folder
 
 
@@ -89,7 +91,7 @@ def propose(folder: Path, pattern: str | None = None) -> Proposal:
     """
     if not folder.is_dir():
         raise ConfigError(f"{folder} is no folder of logs")
-    remarks: list[str] = []
+    lost: dict[str, str] = {}
     read: dict[Path, pd.DataFrame] = {}
     if pattern is not None:
         settings_of({"any": "lower"}, logs=pattern)  # the rules of patterns
@@ -99,11 +101,12 @@ def propose(folder: Path, pattern: str | None = None) -> Proposal:
             try:
                 read[path] = files.read(path)
             except DataError as error:
-                remarks.append(f"left out: {error}")
+                lost[path.relative_to(folder).as_posix()] = str(error)
     if not read:
         raise DataError(
-            "\n".join([f"{folder} holds no log: no table in CSV, JSON lines, parquet or events", *remarks])
+            f"{folder} holds no log: no table in CSV, JSON lines, parquet or events{_first(lost)}"
         )
+    remarks = [f"left out: {error}" for error in lost.values()]
     usual = Counter(tuple(frame.columns) for frame in read.values()).most_common(1)[0][0]
     for path in [path for path, frame in read.items() if tuple(frame.columns) != usual]:
         remarks.append(f"left out: {path} has other columns ({', '.join(map(str, read.pop(path).columns))})")
@@ -124,6 +127,14 @@ def propose(folder: Path, pattern: str | None = None) -> Proposal:
     return Proposal(
         copies, [f"{FOLDER}/{pattern}" for pattern in patterns], columns, metrics, frames, remarks
     )
+
+
+def _first(lost: Mapping[str, str]) -> str:
+    """Say how many files are left out, the first names, and why the first one is."""
+    if not lost:
+        return ""
+    names = ", ".join([*islice(lost, _NAMED), *(["..."] if len(lost) > _NAMED else [])])
+    return f"; left out: {counted(len(lost), 'file')} ({names}); {next(iter(lost.values()))}"
 
 
 def _no_metric(column: str, frames: Sequence[pd.DataFrame]) -> str:
