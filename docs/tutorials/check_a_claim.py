@@ -43,7 +43,6 @@ replifed("claims --reference --why fedplt.exact.full".split())
 # phishing is a data set of 11,055 web sites, each phishing or not. We give ten clients a hundred sites each,
 # and see to it that they differ: some have mostly phishing sites (:doc:`what_a_partition_does` says how).
 
-
 import replifed as rf
 
 X, y = rf.load("phishing")
