@@ -1,7 +1,7 @@
 """Bytes of messages beside the ledger's bits: of each method with client and server, and by dimension.
 
     python wire.py                                       # the table of docs/wire.md
-    python wire.py --figure ../docs/pictures/wire.webp --flower BYTES
+    python wire.py --figure ../docs/wire.webp --flower BYTES
 
 `--flower` is what Flower adds to a message, which tests/flower_loopback.py measures.
 """
