@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from replifed.algorithms.base import COUNT
 from replifed.algorithms.registry import method_class
@@ -19,16 +18,15 @@ from replifed.algorithms.weighting import handed
 from replifed.claims.copies import independent, originals
 from replifed.claims.pairs import used_until
 from replifed.claims.targets import at_the_end
-from replifed.data.catalogue import CATALOGUE, PACKAGED, PACKED
-from replifed.data.parse import read_form
 from replifed.engine.simulate import History, objective, simulate
 from replifed.errors import ConfigError, ReplifedError, unknown_name
 from replifed.figures.lines import numbered
 from replifed.network.participation import MANY, FixedSize
-from replifed.partition.build import build
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
-from replifed.settings import partitions
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 # What a run has used, by the name of an axis.
 _USED = {
@@ -60,6 +58,9 @@ def load(name: str) -> tuple[csr_matrix, NDArray[np.int64]]:
     ConfigError
         The package holds no such data set.
     """
+    from replifed.data.catalogue import CATALOGUE, PACKAGED, PACKED
+    from replifed.data.parse import read_form
+
     forms = {one.id: form for one in CATALOGUE.values() for form in one.forms if form.name == PACKAGED}
     if name not in forms:
         raise ConfigError(unknown_name("data set of the package", name, forms))
@@ -104,6 +105,9 @@ def split(
     ConfigError, DataError
         There is no such partition, or a client would get no sample.
     """
+    from replifed.partition.build import build
+    from replifed.settings import partitions
+
     keys = {"partition": partition, "clients": clients, **({"sizes": sizes} if sizes != "equal" else {})}
     for _, text in partitions.faults(keys):
         raise ConfigError(text)
