@@ -335,22 +335,13 @@ def _overtaken(data: str) -> Iterator[Claim]:
     )
     for experiment, step, claim in readings(data, *STEPS):
         ours, theirs = (curve(experiment, method, step, "parameter_update") for method in BOTH)
+        early, late = early_decay(ours) - early_decay(theirs), log_mean(level(ours)) - log_mean(level(theirs))
         for name, words, measured in (
-            (
-                "early",
-                "decays faster than the naive method's at first",
-                early_decay(ours) - early_decay(theirs),
-            ),
-            (
-                "late",
-                "is above the naive method's at the end",
-                log_mean(level(ours)) - log_mean(level(theirs)),
-            ),
+            ("early", "decays faster than the naive method's at first", early),
+            ("late", "is above the naive method's at the end", late),
         ):
             yield claim(f"fig1.movielens.overtaken.{name}").order(
-                f"{EXPERIMENTS[experiment]}: FedMM's parameter update {words}.",
-                measured,
-                note=note,
+                f"{EXPERIMENTS[experiment]}: FedMM's parameter update {words}.", measured, note=note
             )
 
 
