@@ -185,9 +185,9 @@ def _judge_near(claim: Claim, measurement: Measured) -> Judged:
 def _near(claim: Claim, mean: float, low: float, high: float, bounds: NDArray) -> str:
     published, tolerance = claim.published, claim.tolerance
     assert published is not None and tolerance is not None  # as every claim of a number has
-    room = _CLEAR * (high - low) / 2
+    margin = _CLEAR * (high - low) / 2
     # However wide, an interval that stays clear of every tolerated value is conclusive.
-    above, below = low - room > published + tolerance, high + room < published - tolerance
+    above, below = low - margin > published + tolerance, high + margin < published - tolerance
     if bounds.any():
         # The truth lies beyond the bounds, by an unknown distance.
         further = (above and (bounds >= 0).all()) or (below and (bounds <= 0).all())
@@ -196,8 +196,8 @@ def _near(claim: Claim, mean: float, low: float, high: float, bounds: NDArray) -
     allowed = tolerance + 1e-12 * max(abs(published), tolerance, 1e-300)
     narrow, off = (high - low) / 2 <= allowed, abs(mean - published)
     if narrow and off <= allowed:
-        return "holds" if off <= allowed - room else "inconclusive"
-    return "fails" if (narrow and off > allowed + room) or above or below else "inconclusive"
+        return "holds" if off <= allowed - margin else "inconclusive"
+    return "fails" if (narrow and off > allowed + margin) or above or below else "inconclusive"
 
 
 def _judge_order(claim: Claim, measurement: Measured, corrected: Corrected) -> Judged:

@@ -25,8 +25,8 @@ _LINE_WIDTH = 0.01
 # A band of more than this share of a panel hides what lies behind it: its ends are drawn instead.
 _FILLS = 0.2
 _NOTES = "notes"  # id of a panel's remarks
-# Points: their letters, a line of them, and what stays free between them and the panel, and below a title.
-_LETTERS, _LINE, _FREE, _BELOW_TITLE = 7.0, 8.4, 3.0, 6.0
+# Points: the size of remarks, a line of them, and what stays free below them and below a title.
+_SIZE, _LINE, _FREE, _BELOW_TITLE = 7.0, 8.4, 3.0, 6.0
 _LABELS = 0.55  # inches left of a panel, for the numbers and the label of its vertical axis
 ENDS = Line("ends of wide bands", GREY, "-", "", 0.6)  # for a legend
 
@@ -130,9 +130,9 @@ def note(axes: Axes, remark: str) -> None:
             xytext=(0, _FREE),
             textcoords="offset points",
             verticalalignment="bottom",
-            fontsize=_LETTERS,
+            fontsize=_SIZE,
             color="#444444",
-            linespacing=_LINE / _LETTERS,
+            linespacing=_LINE / _SIZE,
             gid=_NOTES,
         )
     lines = _broken(remark, panel_inches(axes)[0] - _LABELS)
@@ -164,7 +164,7 @@ def _remarks(axes: Axes) -> Annotation | None:
 
 def _broken(remark: str, inches: float) -> list[str]:
     """Break a remark into lines of at most `inches` each, or of one word."""
-    font, lines = FontProperties(size=_LETTERS), [""]
+    font, lines = FontProperties(size=_SIZE), [""]
     for word in remark.split():
         longer = f"{lines[-1]} {word}".strip()
         width, _, _ = text_to_path.get_text_width_height_descent(longer, font, is_math_text(longer))
