@@ -137,14 +137,6 @@ def _fill(A, rows, row, terms, term, B, C):
 
 
 @compiled
-def stacked_products(A, B, C):
-    """C_i = A_i B_i for stacks (N, n, d), (N, d, p) and (N, n, p) with p as in `products`."""
-    everyone, every_column = np.arange(A.shape[1]), np.arange(A.shape[2])
-    for i in range(len(A)):
-        products(A[i], everyone, every_column, B[i], C[i])
-
-
-@compiled
 def tall_products(A, vectors, z):
     """z_c = A u_c for a tall A (n, d), vectors u_c (c, d) and z (c, n); reads A from memory once for all."""
     everyone = np.arange(len(A))

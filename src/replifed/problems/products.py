@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 # Fewer columns are multiplied one by one: a BLAS matrix product first packs its operands.
 FEWEST_COLUMNS = 6
-# Minimum number of columns of a compiled product.
-_TILE = 16
 # With more columns BLAS is faster than compiled loops.
 _MAX_COLUMNS = 64
 # Minimum number of entries of a matrix for which a compiled product gains more than loading it costs.
@@ -71,19 +69,6 @@ def _by_blas(matrix: NDArray, columns: NDArray) -> NDArray:
     if columns.shape[1] >= FEWEST_COLUMNS:
         return matrix @ columns
     return np.stack([matrix @ np.ascontiguousarray(column) for column in columns.T], axis=-1)
-
-
-def narrow_products(left: NDArray, right: NDArray) -> NDArray:
-    """Products of stacks (..., n, a) and (..., a, b), where n is at most a few dozens."""
-    n, b = left.shape[-2], right.shape[-1]
-    if n < FEWEST_COLUMNS or b < _TILE or left.dtype != right.dtype or left.shape[:-2] != right.shape[:-2]:
-        return np.matmul(left, right)
-    from replifed.kernels.tiles import stacked_products
-
-    product = np.empty((*left.shape[:-1], b), right.dtype)
-    stacks = (array.reshape(-1, *array.shape[-2:]) for array in (left, right, product))
-    stacked_products(*(np.ascontiguousarray(stack) for stack in stacks))
-    return product
 
 
 def largest_eigenvalue(matrix, size: int) -> float:
