@@ -191,12 +191,18 @@ def test_the_gallery_shows_every_picture_small_and_no_other(made, tmp_path):
     left = tmp_path / "pictures/fedht-fig9.webp"
     left.parent.mkdir()
     left.write_bytes(b"of a figure that is gone")
-    gallery.write(made / "figures", {"papers": ["fedht"], "fedht": section}, tmp_path / "pictures.md")
-    shown = re.findall(r"\]\((pictures/.*)\)", (tmp_path / "pictures.md").read_text())
+    settings, out = {"papers": ["fedht"], "fedht": section}, tmp_path / "pictures.md"
+    gallery.write(made / "figures", settings, made / "claims.csv", out)
+    text = out.read_text()
+    shown = re.findall(r"\]\((pictures/.*)\)", text)
     assert shown == ["pictures/fedht-fig1.webp", "pictures/fedht-bias.webp"]
     assert sorted(left.parent.iterdir()) == sorted(tmp_path / name for name in shown)
     with Image.open(tmp_path / shown[0]) as small:
         assert small.size == (1000, 150)
+    of_fig1, of_bias = text.partition("### Figure 1")[2].split("### ")
+    assert "- **reproduced** (substitute data): It is <faster>. *Main claim.*\n" in of_fig1
+    assert 'Claim open <holds> & "so"' in of_fig1
+    assert "- **" not in of_bias
 
 
 def test_pictures_are_whole_and_described(made):

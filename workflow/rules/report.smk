@@ -81,6 +81,7 @@ if config["scale"] == "paper":
 
     rule gallery:
         input:
+            claims=plan.in_results("claims.csv"),
             artefacts=plan.artefact_files(*plan.papers),
             source=sources_of("replifed.report.gallery"),
         output:
@@ -101,5 +102,5 @@ if config["scale"] == "paper":
             "write the page of pictures"
         shell:
             "REPLIFED_LOG={log:q} python -m replifed"
-            " gallery --figures-dir {params.figures:q} --settings {params.settings:q}"
+            " gallery --claims {input.claims:q} --figures-dir {params.figures:q} --settings {params.settings:q}"
             " --out {output:q} > {log:q} 2>&1"

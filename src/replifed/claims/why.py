@@ -57,6 +57,9 @@ def robust_in_words(statement: Row) -> str:
         return ""
     if hold == ran:
         return f"; it holds in {'the other reading' if ran == 1 else f'all {ran} other readings'}"
+    if not hold:
+        none = f"any of the {ran} other readings" if ran > 1 else "the other reading"
+        return f"; it does not hold in {none}"
     fail_in = statement["fail_in"].replace(" | ", " and not in ")
     return f"; it holds in {hold} of {ran} other readings, not in {fail_in}"
 

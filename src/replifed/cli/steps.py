@@ -115,7 +115,8 @@ def add(commands: Any) -> None:
         "replifed.report.gallery:write",
         "Step of the workflow: write a page of Markdown with every picture. `replifed make gallery` does so, "
         "at the papers' scale alone.",
-        "--figures-dir figures --settings JSON --out docs/pictures.md",
+        "--claims results/claims.csv --figures-dir figures --settings JSON --out docs/pictures.md",
+        reads=("claims",),
     )
     for parser in (report, gallery):
         parser.add_argument("--figures-dir", type=Path, required=True, metavar="FOLDER")
