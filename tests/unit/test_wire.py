@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from replifed.algorithms.local_solvers import Accelerated, Exact, Noisy, Stochastic
+from replifed.algorithms.local_solvers import Accelerated, Exact, Gradient, Noisy, Stochastic
 from replifed.algorithms.registry import METHODS, method_class
 from replifed.contract.problems import make
 from replifed.engine.simulate import simulate
@@ -40,9 +40,9 @@ CASES: list[tuple[str, dict[str, Any], Any, float]] = [
     ("fediterht", {"batch": 4}, SOME, 1e-9),
     ("fedlin", {}, None, 1e-9),
     ("fedlin", {"solver": Stochastic(steps=3, batch=4, step=0.05)}, None, 1e-9),
-    ("scaffold", {"option": "1"}, SOME, 1e-9),
+    ("scaffold", {"option": "1", "solver": Gradient(steps=3, step=0.02)}, SOME, 1e-9),
     ("scaffold", {"solver": Stochastic(steps=3, batch=4), "server_step": 0.5}, MASK, 1e-9),
-    ("scaffnew", {"solver": Stochastic(steps=3, batch=4)}, None, 1e-9),
+    ("scaffnew", {"solver": Stochastic(steps=3, batch=4, step=0.02)}, None, 1e-9),
     ("fedplt", {"solver": Accelerated(steps=3), "start": "cold"}, MASK, 1e-9),
     ("fedplt", {"solver": Noisy(steps=3, tau=0.1, clip=1.0), "start_deviation": 0.5}, SOME, 1e-9),
     (
@@ -52,7 +52,7 @@ CASES: list[tuple[str, dict[str, Any], Any, float]] = [
         1e-9,
     ),
     ("tamuna", {"solver": Stochastic(steps=3, batch=4), "sparsity": 2}, SOME, 1e-9),
-    ("tamuna", {"sparsity": 3}, None, 1e-9),
+    ("tamuna", {"sparsity": 3, "solver": Gradient(steps=3, step=0.02)}, None, 1e-9),
     ("tamuna", {}, MASK, 1e-9),
     ("fedgradmp", {"radius": 0.2}, SOME, 1e-9),
     ("fedgradmp", {"solver": "sgd", "step": 0.05, "reuse": True, "inner_steps": 2, "batch": 4}, None, 1e-9),

@@ -49,13 +49,13 @@ def descend(
     Parameters
     ----------
     solver : Gradient, Stochastic, Accelerated or Noisy
-    step : that of the method, where the solver has none.
+    step : that of the method, in place of the solver's.
     steps : their number, if it is not the solver's.
     """
     if not isinstance(solver, Gradient | Stochastic | Accelerated | Noisy):
         known = "Gradient, Stochastic, Accelerated and Noisy"
         raise ConfigError(f"{type(solver).__name__}: a client on the wire has the solvers {known}")
-    K, gamma, beta = steps or solver.steps, solver.step or step, 0.0
+    K, gamma, beta = steps or solver.steps, step or solver.step, 0.0
     mu, L = turn.facts.mu + ridge, turn.facts.L + ridge
     draws: Any = [None] * K
     if isinstance(solver, Accelerated):

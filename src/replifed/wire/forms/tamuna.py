@@ -16,7 +16,8 @@ def client(method, message, own, data, turn):
         h = h + _change(method, x[own["sent"]], own)
     # x_i <- x_i - gamma grad f_i(x_i) + gamma h_i, L ~ Geom(p) times
     L = local_steps(turn, method.solver.steps)
-    w = descend(method.solver, x, data, turn, linear=-h, step=method.gamma, steps=L)
+    gamma = method.solver.step or method.gamma
+    w = descend(method.solver, x, data, turn, linear=-h, step=gamma, steps=L)
     sent = _senders(method, turn)[turn.place]
     return [Dense(w[sent])], {"h": h, "w": w, "sent": sent}
 
