@@ -16,7 +16,7 @@ from replifed.contract.problems import make
 from replifed.engine.simulate import simulate
 from replifed.errors import ReplifedError
 from replifed.network.fading import Rayleigh
-from replifed.network.participation import FixedSize, Independent
+from replifed.network.participation import FixedSize, Independent, Participation
 from replifed.operators.proximal import L1
 from replifed.operators.quantise import DITHERS, draw_dither, quantise
 from replifed.problems.dense import DenseLinearModel
@@ -24,6 +24,7 @@ from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
 from replifed.wire import codec, dither
 from replifed.wire.forms import MODULES, forms_of
+from replifed.wire.messages import Dense
 from replifed.wire.own_data import split
 from replifed.wire.run import Client, in_process, run, serve
 from replifed.wire.session import Session
@@ -153,18 +154,21 @@ def test_wire_cells_are_the_quantiser_and_split_bit_by_bit(bits):
 # -- clients that do not answer ---------------------------------------------------------------------------
 
 
-def served(name: str, silent: dict[int, set[int]], cohort: Any = None, **changes: Any):
-    """A run whose clients `silent[t]` do not answer from round t on."""
+def answering(name: str, cohort: Any = None, **changes: Any):
+    """Clients that answer, and their session."""
     method = replace(method_class(name).example(), **changes)
     facts, own = split(method, model(), STREAMS)
     session = Session(method, facts, STREAMS, cohort=cohort)
-    clients = [Client(session, i, data) for i, data in enumerate(own)]
-    answer = in_process(clients)
+    return in_process([Client(session, i, data) for i, data in enumerate(own)]), session
+
+
+def served(name: str, silent: dict[int, set[int]], cohort: Any = None, **changes: Any):
+    """A run whose clients `silent[t]` do not answer from round t on."""
+    answer, session = answering(name, cohort, **changes)
 
     def deliver(messages):
-        lost = {
-            i for m in messages.values() for t, who in silent.items() for i in who if codec.peek(m)[0] >= t
-        }
+        now = max(codec.decode(data, range(N)).round for data in messages.values())
+        lost = {i for t, who in silent.items() for i in who if now >= t}
         return answer({i: data for i, data in messages.items() if i not in lost})
 
     return serve(session, 6, deliver)
@@ -179,7 +183,7 @@ def test_wire_a_client_that_is_lost_leaves_a_round_with_partial_participation():
         def __call__(self, streams, n_clients):
             active = np.ones((1, n_clients), bool)
             active[0, 1] = streams.round_ < 2
-            return type(SOME(streams, n_clients))(active, None)
+            return Participation(active, None)
 
     *_, wired = both("scaffold", {}, Lost(), rounds=6)
     np.testing.assert_array_equal(record.models, wired.models)
@@ -201,6 +205,36 @@ def test_wire_a_method_that_needs_all_clients_stops_in_one_line(name, changes, s
         served(name, {2: {1}}, **changes)
     with pytest.raises(ReplifedError, match="round 1: client 0, 1, 2, 3, 4 did not answer"):
         served("fedavg", {1: set(range(N))})
+
+
+def test_wire_a_round_whose_clients_are_all_lost_leaves_the_model():
+    def in_turn(streams, n_clients):
+        active = np.zeros((1, n_clients), bool)
+        active[0, [1, 2] if streams.round_ % 2 else [0, 1, 2]] = True
+        return Participation(active, None)
+
+    models = served("fedavg", {0: {1, 2}}, in_turn).models
+    np.testing.assert_array_equal(models[2], models[1])
+    assert not np.array_equal(models[3], models[2])
+
+
+def test_wire_an_answer_in_the_name_of_another_client_is_refused():
+    answer, session = answering("fedavg", SOME)
+
+    def deliver(messages):
+        (i, one), (j, other), *_ = answer(messages).items()
+        return {i: other, j: one}
+
+    with pytest.raises(ReplifedError, match=r"^round 0: client \d answered as client \d$"):
+        serve(session, 1, deliver)
+
+
+def test_wire_a_client_refuses_a_message_of_a_round_in_which_it_is_not():
+    answer, session = answering("fedavg", SOME)
+    out = min(set(range(N)) - set(session.turn(0).cohort))
+    message = codec.encode([Dense(session.facts.start)], 0, 0, out)
+    with pytest.raises(ReplifedError, match=f"^client {out} got a message of round 0, in which it is not$"):
+        answer({out: message})
 
 
 # -- what is refused --------------------------------------------------------------------------------------
@@ -229,6 +263,11 @@ def test_wire_what_is_not_supported_is_refused_in_one_line(name, changes, proble
     with pytest.raises(ReplifedError, match=says) as refused:
         run(method, problem(), STREAMS, 1)
     assert "\n" not in str(refused.value)
+
+
+def test_wire_a_method_of_all_clients_takes_no_cohort():
+    with pytest.raises(ReplifedError, match=r"^FedLin is defined for full participation only; leave"):
+        answering("fedlin", SOME)
 
 
 def test_wire_forms_of_other_losses():

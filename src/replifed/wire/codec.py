@@ -83,12 +83,6 @@ def decode(
     return Message(round_, exchange, client, parts)
 
 
-def peek(data: bytes) -> tuple[int, int]:
-    """Return the round and the exchange of a message."""
-    (_, _, round_, exchange, _, _), _, _ = _read_head(data)
-    return round_, exchange
-
-
 def size(data: bytes) -> Size:
     """Return how many bits of a message the ledger counts, and how many bytes are beside them."""
     _, layouts, end = _read_head(data)

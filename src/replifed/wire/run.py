@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -43,6 +43,8 @@ class Client:
         """Answer a message of the server."""
         read = codec.decode(message, [self.number], self.session.exact)
         turn = self.session.turn(read.round, read.exchange, self.number)
+        if self.number not in turn.cohort:
+            raise ReplifedError(f"client {self.number} got a message of round {turn.t}, in which it is not")
         client = forms_of(self.session.method).client
         parts, self.own = client(read.parts, self.own, self.data, turn)
         return codec.encode(parts, read.round, read.exchange, self.number, self.session.exact)
@@ -68,14 +70,14 @@ def serve(session: Session, rounds: int, deliver: Deliver) -> Record:
     Raises
     ------
     ReplifedError
-        If a client does not answer and the method takes all, or nobody answers.
+        If a client does not answer and the method takes all, nobody answers, or an answer is refused.
     """
     forms, state = forms_of(session.method), {"x": session.facts.start}
     models, sent = [state["x"]], list[Sent]()
     gone: set[int] = set()  # clients that have stopped to answer
     for t in range(rounds):
         turn = session.turn(t)
-        if turn.cohort:
+        if not gone.issuperset(turn.cohort):  # else nobody takes part
             state = _round(session, forms, state, turn, deliver, sent, gone)
         models.append(state["x"])
     return Record(np.array(models), sent)
@@ -104,20 +106,27 @@ def _round(
             }
             back = deliver(out)
             sent += _entries(out, turn.t, exchange, False) + _entries(back, turn.t, exchange, True)
-            read = {
-                i: codec.decode(data, turn.cohort, session.exact, at=(turn.t, exchange))
-                for i, data in back.items()
-            }
+            read = {i: _read(data, i, out, session, (turn.t, exchange)) for i, data in back.items()}
             lost = [i for i in out if i not in back]
             gone.update(lost)
             here = [i for i in here if i not in gone]
             if lost and not (here and session.method.partial_participation):
                 who = ", ".join(map(str, lost))
                 raise ReplifedError(f"round {turn.t}: client {who} did not answer, and {name} needs it")
-            message = server.send({i: read[i].parts for i in sorted(read)})
+            message = server.send({i: read[i] for i in sorted(read)})
     except StopIteration as end:
         return end.value
     raise ReplifedError(f"{name}: round {turn.t} has more exchanges than a message can count")
+
+
+def _read(
+    data: bytes, i: int, asked: Collection[int], session: Session, at: tuple[int, int]
+) -> list[NDArray]:
+    """Parts of the answer that client i gave."""
+    read = codec.decode(data, asked, session.exact, at)
+    if read.client != i:
+        raise ReplifedError(f"round {at[0]}: client {i} answered as client {read.client}")
+    return read.parts
 
 
 def _entries(messages: Mapping[int, bytes], t: int, exchange: int, up: bool) -> list[Sent]:

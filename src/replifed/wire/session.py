@@ -61,6 +61,9 @@ class Session:
     def __post_init__(self) -> None:
         if self.facts.n_clients > MANY:
             raise ReplifedError(f"{self.facts.n_clients} clients on the wire: at most {MANY}")
+        if self.cohort is not None and not self.method.partial_participation:
+            name = type(self.method).__name__
+            raise ReplifedError(f"{name} is defined for full participation only; leave cohorts out")
 
     def turn(self, t: int, exchange: int = 0, client: int = -1) -> Turn:
         """Return what `client`, or the server, knows of an exchange in round t."""
