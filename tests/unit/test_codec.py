@@ -111,6 +111,20 @@ def test_codec_more_non_zeros_than_stated_are_refused():
         codec.encode([Sparse(sparse(3), 2)], 0, 0, 0)
 
 
+@pytest.mark.parametrize("values", [np.ones((4, 32)), np.ones((3, 1)), np.array(1.0)])
+def test_codec_what_is_no_vector_is_refused(values):
+    for part in (Dense(values), Sparse(values, 2)):
+        with pytest.raises(ReplifedError, match=r"a part of the shape \(.*\): give a vector, such as"):
+            codec.encode([part], 0, 0, 0)
+
+
+@pytest.mark.parametrize("cell, bits", [(8, 3), (-1, 3), (1, 0)])
+def test_codec_a_cell_beyond_its_bits_is_refused(cell, bits):
+    part = Quantised(np.array([[0, cell]]), np.array([bits]))
+    with pytest.raises(ReplifedError, match=f"a cell of {bits} bits: must be from 0 to {2**bits - 1}"):
+        codec.encode([part], 0, 0, 0)
+
+
 @settings(max_examples=30, deadline=None)
 @given(d=st.integers(1, 70), k=st.integers(1, 70), width=st.sampled_from([16, 24, 32]), exact=st.booleans())
 def test_codec_sparse_vectors_of_any_size_arrive(d, k, width, exact):

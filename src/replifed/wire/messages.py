@@ -57,7 +57,7 @@ class Dense:
     kind: ClassVar = 0
 
     def layout(self, exact: bool) -> Layout:
-        return Layout(self.kind, self.width, len(self.values), 1, exact=exact)
+        return Layout(self.kind, self.width, _length(self.values), 1, exact=exact)
 
     @staticmethod
     def bits_of(layout: Layout) -> int:
@@ -69,6 +69,12 @@ class Dense:
     @staticmethod
     def decode(bits: NDArray, layout: Layout) -> NDArray:
         return _read(bits, layout.float_bits(layout.width))
+
+
+def _length(values: NDArray) -> int:
+    if np.ndim(values) != 1:
+        raise ReplifedError(f"a part of the shape {np.shape(values)}: give a vector, such as values.ravel()")
+    return len(values)
 
 
 def _floats(values: NDArray, width: int) -> NDArray:
@@ -100,7 +106,7 @@ class Sparse:
     kind: ClassVar = 1
 
     def layout(self, exact: bool) -> Layout:
-        d = len(self.values)
+        d = _length(self.values)
         return Layout(self.kind, self.width, d, min(int(self.k), d), exact=exact)
 
     @staticmethod
@@ -179,8 +185,12 @@ class Quantised:
         return layout.length * sum(layout.widths)
 
     def encode(self, layout: Layout) -> NDArray:
-        rows = [packed(row, width) for row, width in zip(self.cells, layout.widths, strict=True) if width]
-        return np.concatenate([np.zeros(0, np.uint8), *rows])
+        rows = [np.zeros(0, np.uint8)]
+        for row, width in zip(self.cells, layout.widths, strict=True):
+            if (row >> width).any():  # also of what is negative
+                raise ReplifedError(f"a cell of {width} bits: must be from 0 to {2**width - 1}")
+            rows.append(packed(row, width))
+        return np.concatenate(rows)
 
     @staticmethod
     def decode(bits: NDArray, layout: Layout) -> NDArray:
