@@ -1,7 +1,7 @@
 """Methods as apps of Flower: exported, run by `flwr` where it is installed, over its transport on demand.
 
 pip install --require-hashes -r requirements-flower.lock   # in an environment of its own
-pytest tests/unit/test_flower.py -m ''                     # a quarter of an hour
+pytest tests/unit/test_flower.py -m ''                     # an hour or more
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ def test_flower_an_exported_app_has_the_method_and_its_settings(name, tmp_path, 
     app = tmp_path / "app"
     assert main(["export", "flower", name, "--to", str(app)]) == 0
     assert "replifed must be installed on each node" in capsys.readouterr().out
-    assert "**replifed must be installed on each node**" in (app / "README.md").read_text()
+    readme = (app / "README.md").read_text()
+    assert "**replifed must be installed on each node**" in readme
+    assert "flwr run . CONNECTION --stream" in readme
     assert method_of(app) == method_class(name).example()
     project = tomllib.loads((app / "pyproject.toml").read_text())["tool"]["flwr"]["app"]
     for component in project["components"].values():
@@ -107,6 +109,23 @@ def test_flower_a_method_of_ones_own_goes_with_its_file_and_keeps_the_contract(o
             check_forms(case)
             checked += 1
     assert checked == 2  # with all clients and with a cohort
+
+
+def test_flower_parts_of_a_method_in_its_own_file_go_with_it(tmp_path):
+    file = tmp_path / "parts.py"
+    part = "@dataclass(frozen=True)\nclass Half:\n    share: float = 0.5\n\n\n"
+    text = OWN.replace("@dataclass(", part + "@dataclass(", 1)
+    file.write_text(text.replace("    needs =", "    half: Half = Half()\n\n    needs ="), encoding="utf-8")
+    export(f"{file}:Damped", tmp_path / "app")
+    assert repr(method_of(tmp_path / "app")) == "Damped(step=0.25, half=Half(share=0.5))"
+
+
+def test_flower_a_file_named_as_one_of_the_app_is_refused(tmp_path):
+    file = tmp_path / "method.py"
+    file.write_text(OWN, encoding="utf-8")
+    with pytest.raises(ReplifedError, match=r"method.py: the app has a method.py of its own; rename yours$"):
+        export(f"{file}:Damped", tmp_path / "app")
+    assert not (tmp_path / "app").exists()
 
 
 def test_flower_what_cannot_be_exported_is_refused_and_leaves_nothing(tmp_path):
@@ -244,7 +263,8 @@ def test_flower_an_own_method_runs_and_a_node_that_is_killed_leaves_the_round(lo
             begun = loop.traffic.calls["push-messages"]
             flwr = threading.Thread(target=call, args=(said, app, config))
             flwr.start()
-            while loop.traffic.calls["push-messages"] < begun + 3 * len(loop.alive()):
+            due = begun + 3 * len(loop.alive())
+            while flwr.is_alive() and loop.traffic.calls["push-messages"] < due:
                 time.sleep(0.2)
             loopback.end(loop.alive()[-1], signal.SIGKILL)  # after the first answers of the method
             flwr.join()
