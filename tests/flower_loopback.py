@@ -129,6 +129,7 @@ class Loopback:
 
     def _begin(self) -> None:
         self.home = Path(self._stack.enter_context(TemporaryDirectory()))
+        self._stack.callback(self._end_apps)  # before their folder goes
         path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
         self._env = os.environ | {"FLWR_HOME": str(self.home), "FLWR_TELEMETRY_ENABLED": "0", "PATH": path}
         if self._path:
@@ -150,10 +151,14 @@ class Loopback:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-        for process in psutil.process_iter():  # apps that Flower has started in sessions of their own
+
+    def _end_apps(self) -> None:
+        """End what Flower has started in sessions of their own."""
+        for process in psutil.process_iter():
             with suppress(psutil.Error):
                 if process.environ().get("FLWR_HOME") == str(self.home):
                     process.kill()
+                    process.wait(15)
 
     def _start(self, name: str, *options: str) -> subprocess.Popen[bytes]:
         log = self._stack.enter_context((self.home / f"{name}-{len(self.nodes)}.log").open("wb"))
