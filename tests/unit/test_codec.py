@@ -125,6 +125,12 @@ def test_codec_a_cell_beyond_its_bits_is_refused(cell, bits):
         codec.encode([part], 0, 0, 0)
 
 
+@pytest.mark.parametrize("parts", [[Dense(V)] * 256, [Quantised(np.zeros((1, 2), int), np.array([256]))]])
+def test_codec_more_than_a_byte_can_count_is_refused(parts):
+    with pytest.raises(ReplifedError, match="a message has at most 255 parts, with at most 255 bits a coord"):
+        codec.encode(parts, 0, 0, 0)
+
+
 @settings(max_examples=30, deadline=None)
 @given(d=st.integers(1, 70), k=st.integers(1, 70), width=st.sampled_from([16, 24, 32]), exact=st.booleans())
 def test_codec_sparse_vectors_of_any_size_arrive(d, k, width, exact):

@@ -128,6 +128,15 @@ def test_flower_a_file_named_as_one_of_the_app_is_refused(tmp_path):
     assert not (tmp_path / "app").exists()
 
 
+def test_flower_settings_that_are_no_code_are_refused(tmp_path):
+    file = tmp_path / "endless.py"
+    text = OWN.replace("    needs =", '    most: float = float("inf")\n\n    needs =')
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ReplifedError, match=r"Damped\(step=0.25, most=inf\) is no code: give its example"):
+        export(f"{file}:Damped", tmp_path / "app")
+    assert not (tmp_path / "app").exists()
+
+
 def test_flower_what_cannot_be_exported_is_refused_and_leaves_nothing(tmp_path):
     for name, says in (
         ("fedprox", "FedProx has no client and server"),

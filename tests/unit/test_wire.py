@@ -237,6 +237,25 @@ def test_wire_a_client_refuses_a_message_of_a_round_in_which_it_is_not():
         answer({out: message})
 
 
+def test_wire_a_message_that_comes_again_is_refused():
+    answer, session = answering("scaffold")
+    out = {0: codec.encode([Dense(session.facts.start), Dense(session.facts.start)], 3, 0, 0)}
+    answer(out)
+    with pytest.raises(ReplifedError, match=r"^client 0 got a message of round 3, exchange 0: round 3, ex"):
+        answer(out)
+
+
+@pytest.mark.parametrize("parts", [[Dense(np.ones(1))], []])
+def test_wire_an_answer_of_another_shape_is_refused(parts):
+    answer, session = answering("fedavg")
+
+    def deliver(messages):
+        return answer(messages) | {1: codec.encode(parts, 0, 0, 1)}
+
+    with pytest.raises(ReplifedError, match=r"^answers whose parts 0 do not go together, of the shapes \("):
+        serve(session, 1, deliver)
+
+
 # -- what is refused --------------------------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ _HEAD = struct.Struct(">BBIHIB")
 _PART = struct.Struct(">BBII")
 _HAVE_WIDTHS = (2, 3)
 _CHECKSUM = 4  # bytes at the end
+_MOST = 255  # parts of a message, and bits of a coordinate: a byte has them
 
 
 class Message(NamedTuple):
@@ -39,8 +40,16 @@ class Size(NamedTuple):
 
 
 def encode(parts: Sequence[Part], round_: int, exchange: int, client: int, exact: bool = False) -> bytes:
-    """Return a message as bytes; `exact` sends each float as it is, with 64 bits, whatever its width."""
+    """Return a message as bytes; `exact` sends each float as it is, with 64 bits, whatever its width.
+
+    Raises
+    ------
+    ReplifedError
+        In one line: it has too many parts, or a part is not what it says.
+    """
     layouts = [part.layout(exact) for part in parts]
+    if max([len(layouts), *(width for one in layouts for width in one.widths)]) > _MOST:
+        raise ReplifedError(f"a message has at most {_MOST} parts, with at most {_MOST} bits a coordinate")
     head = _HEAD.pack(VERSION, exact, round_, exchange, client, len(parts))
     for one in layouts:
         head += _PART.pack(one.kind, one.width, one.length, one.count) + bytes(one.widths)

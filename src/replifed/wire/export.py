@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import shutil
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ def export(method: str, folder: Path) -> list[Path]:
     ------
     ConfigError
         In one line: there is no such method, it has no client and server, its file has a name that the app
-        needs, or the folder exists.
+        needs, its settings cannot be written as code, or the folder exists.
     """
     example = method_class(method).example()
     forms_of(example)
@@ -42,6 +43,10 @@ def export(method: str, folder: Path) -> list[Path]:
             if copy.exists():
                 raise ConfigError(f"{file}: the app has a {copy.name} of its own; rename yours")
             written.append(Path(shutil.copy(file, copy)))
+        try:
+            runpy.run_path(str(definition))
+        except (NameError, SyntaxError):
+            raise ConfigError(f"{method}: {example!r} is no code: give its example plain numbers") from None
     return written
 
 

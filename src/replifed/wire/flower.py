@@ -6,6 +6,7 @@ import io
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from replifed.errors import ConfigError, ReplifedError
 from replifed.network.participation import FixedSize
 from replifed.problems.clients import from_clients
 from replifed.randomness import Streams
+from replifed.store.atomic import make_folder, replacing
 from replifed.wire.own_data import OwnData, of_client
 from replifed.wire.run import Client, Record, serve
 from replifed.wire.session import Facts, Session
@@ -55,12 +57,15 @@ def client_app(method: Any, load: Callable[[Any], tuple[NDArray, NDArray]]) -> A
         session = _session(method, context.run_config, context.state["facts"])
         client = Client(session, _number(context), data)
         if "own" in context.state:
-            with np.load(io.BytesIO(context.state["own"]["npz"])) as own:
+            before = context.state["own"]
+            client.last = before["round"], before["exchange"]
+            with np.load(io.BytesIO(before["npz"])) as own:
                 client.own = dict(own)
         sent = client.answer(message.content["message"]["bytes"])
         kept = io.BytesIO()
         np.savez(kept, **client.own)
-        context.state["own"] = ConfigRecord({"npz": kept.getvalue()})
+        t, exchange = client.last
+        context.state["own"] = ConfigRecord({"npz": kept.getvalue(), "round": t, "exchange": exchange})
         return Message(RecordDict({"message": ConfigRecord({"bytes": sent})}), reply_to=message)
 
     return app
@@ -77,6 +82,8 @@ def server_app(method: Any) -> Any:
     def main(grid: Any, context: Any) -> None:
         config = context.run_config
         try:
+            if config["results"]:
+                make_folder(Path(config["results"]).parent)  # before the run, not after it
             nodes, facts = _meet(method, grid, config)
             session = _session(method, config, ConfigRecord(facts))
             record = serve(session, int(config["rounds"]), partial(_deliver, grid, nodes))
@@ -97,7 +104,7 @@ def _read(load: Callable[[Any], tuple[NDArray, NDArray]], context: Any) -> OwnDa
 def _number(context: Any) -> int:
     try:
         return int(context.node_config["partition-id"])
-    except KeyError:
+    except (KeyError, ValueError):
         raise ConfigError(
             "a node without a number: start it with --node-config 'partition-id=0', 1, ..."
         ) from None
@@ -156,7 +163,11 @@ def _start(method: Any, N: int, dim: int) -> list[float]:
     if type(method).__module__.startswith("replifed.algorithms"):
         return [0.0] * dim
     shapes = SimpleNamespace(n_clients=N, dim=dim, dtype=np.dtype(float))
-    state = method.init(shapes, Streams(0, (1,)))
+    try:
+        state = method.init(shapes, Streams(0, (1,)))
+    except AttributeError as error:
+        name = type(method).__name__
+        raise ConfigError(f"{name}.init may read {', '.join(vars(shapes))} of the problem: {error}") from None
     return [float(value) for value in method.observe(state)["server"][0]]
 
 
@@ -201,4 +212,5 @@ def _report(record: Record, file: str) -> None:
         flush=True,
     )
     if file:
-        np.savez(file, models=record.models, sent=np.array(record.sent, dtype=np.int64))
+        with replacing(file) as temporary, temporary.open("wb") as out:
+            np.savez(out, models=record.models, sent=np.array(record.sent, dtype=np.int64))

@@ -38,15 +38,28 @@ class Client:
     number: int
     data: OwnData
     own: dict[str, Any] = field(default_factory=dict)  # arrays
+    last: tuple[int, int] = (-1, -1)  # round and exchange that were answered last
 
     def answer(self, message: bytes) -> bytes:
-        """Answer a message of the server."""
+        """Answer a message of the server.
+
+        Raises
+        ------
+        ReplifedError
+            It is refused by the codec, comes again or too late, or is of a round without this client.
+        """
         read = codec.decode(message, [self.number], self.session.exact)
+        if (read.round, read.exchange) <= self.last:
+            raise ReplifedError(
+                f"client {self.number} got a message of round {read.round}, exchange {read.exchange}: round "
+                f"{self.last[0]}, exchange {self.last[1]} is answered"
+            )
         turn = self.session.turn(read.round, read.exchange, self.number)
         if self.number not in turn.cohort:
             raise ReplifedError(f"client {self.number} got a message of round {turn.t}, in which it is not")
         client = forms_of(self.session.method).client
         parts, self.own = client(read.parts, self.own, self.data, turn)
+        self.last = read.round, read.exchange
         return codec.encode(parts, read.round, read.exchange, self.number, self.session.exact)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.local_solvers import Accelerated, Gradient, Noisy, Stochastic
-from replifed.errors import ConfigError
+from replifed.errors import ConfigError, ReplifedError
 from replifed.wire.own_data import OwnData
 from replifed.wire.session import Turn
 
@@ -19,12 +19,21 @@ Replies = Mapping[int, list[NDArray]]
 
 def average(replies: Replies, p: NDArray, part: int = 0) -> Any:
     """sum_i p_i w_i / sum_i p_i over the clients that answered, w_i one part of their answers."""
-    return sum(p[i] * parts[part] for i, parts in replies.items()) / sum(p[i] for i in replies)
+    return sum(p[i] * w for i, w in _alike(replies, part).items()) / sum(p[i] for i in replies)
 
 
 def mean(replies: Replies, part: int = 0) -> Any:
     """Plain mean of one part over the clients that answered."""
-    return sum(parts[part] for parts in replies.values()) / len(replies)
+    return sum(_alike(replies, part).values()) / len(replies)
+
+
+def _alike(replies: Replies, part: int) -> dict[int, NDArray]:
+    """One part of each answer; numpy would stretch a vector that is too short."""
+    vectors = {i: parts[part] for i, parts in replies.items() if part < len(parts)}
+    if len(vectors) < len(replies) or len({w.shape for w in vectors.values()}) > 1:
+        told = ", ".join(f"{w.shape} of client {i}" for i, w in vectors.items())
+        raise ReplifedError(f"answers whose parts {part} do not go together, of the shapes {told}")
+    return vectors
 
 
 def threshold(tau: int, v: NDArray) -> NDArray:
