@@ -50,8 +50,8 @@ def test_nothing_comes_from_a_network_once_it_runs():
     assert RUN[-1] == "snakemake data --cores 2"  # so that the data are there
     name, words = INSTRUCTIONS[-1]
     assert name == "CMD" and json.loads(words) == ["replifed"]
-    for call in re.findall(r"--network none .*?replifed replifed (.*)", FILE):
-        cli._parser().parse_args(call.split())
+    (call,) = re.findall(r"--network none .*?replifed replifed (.*)", FILE)
+    cli._parser().parse_args(call.split())
     ignored = (ROOT / ".dockerignore").read_text().splitlines()[1:]
     tracked = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
