@@ -45,10 +45,9 @@ settings = yaml.safe_load((folder / "demo/settings.yaml").read_text())["demo"]
 print(yaml.safe_dump(settings["experiments"]["bowl"], sort_keys=False))
 
 # %%
-# *Replicates* are repetitions with random numbers of their own: each number is the seed of one.
-# ``experiments.py`` has a function ``run`` that makes a table from this, a row for each replicate and round.
-# The workflow calls it; so can you. The three None are for what this paper lacks: a tuned step, a data set, a
-# partition.
+# *Replicates* are repetitions with random numbers of their own: each number seeds one. ``experiments.py`` has a
+# function ``run`` that turns these settings into a table with a row for each replicate and round. The workflow
+# calls it; so can you. The three None stand for what this paper lacks: a tuned step, a data set, a partition.
 
 sys.path.insert(0, str(folder))
 from demo.experiments import run
@@ -62,8 +61,7 @@ results["bowl"][["replicate", "round", "objective", "bits_up"]].head()
 # %%
 # 2. What is drawn
 # ----------------
-# In the paper's folder, a figure is declared: which columns make panels, curves and axes. By hand it would
-# be:
+# In the paper's folder, a figure is declared: which columns make panels, curves and axes. Drawn by hand:
 
 for name, frame in results.items():
     mean = frame.groupby("round")["objective"].mean()
@@ -77,8 +75,8 @@ plt.legend()
 # ------------------
 # Claims are written before the first run, so that nobody can fit them to what comes out. Suppose that the
 # paper's abstract says "the method goes down", and does not say with which step size. What a paper leaves
-# open is an *axis*, and each way to fill it in an *option*; the file begins with these, then come the paper's
-# sentences in their order:
+# open is an *axis*, and each way to fill it in is an *option*. The file begins with these; then come the
+# paper's sentences in their order:
 
 text = (folder / "demo/claims.py").read_text()
 print(text[text.index("AXES = ") : text.index("# A printed number")])
@@ -90,7 +88,7 @@ print(text[text.index("AXES = ") : text.index("# A printed number")])
 #
 # 4. Verdicts
 # -----------
-# The workflow makes all of it: it runs what is missing, draws the figure and measures the claims.
+# The workflow does all of this: it runs what is missing, draws the figure and measures the claims.
 #
 # .. code-block:: console
 #
@@ -98,8 +96,7 @@ print(text[text.index("AXES = ") : text.index("# A printed number")])
 #    $ snakemake --cores 2 demo results/demo/claims.csv --config 'paper_folders=[my_papers]'
 #    $ replifed claims --file results/demo/claims.csv
 #
-# In this folder: what does the claim come to by hand? The objective falls in all three replicates, with both
-# steps:
+# Here, check the claim by hand: does the objective fall in all three replicates, with both steps?
 
 for name, frame in results.items():
     ends = frame.groupby("replicate")["objective"].agg(["first", "last"])

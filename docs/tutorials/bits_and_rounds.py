@@ -2,12 +2,12 @@
 Bits and rounds
 ===============
 
-"A needs fewer rounds than B" and "A needs fewer bits than B" are two sentences, and both can be in a paper.
-Here one pair of methods has the first and not the second.
+"A needs fewer rounds than B" and "A needs fewer bits than B" are two different sentences. Here the first is
+true of a pair of methods, and the second is not.
 
-A **round** is one exchange: the server sends something to all *clients*, they compute on their own data, and
-send something back. Rounds cost time: everybody waits for the slowest. **Bits** cost traffic: what is sent
-may be one number or a matrix.
+In a **round** the server sends something to all *clients*, they compute on their own data, and send something
+back. Rounds cost time: everybody waits for the slowest. **Bits** cost traffic: what is sent may be one number
+or a matrix.
 
 Four methods
 ------------
@@ -51,9 +51,9 @@ figure.axes[0].set(title="Bits: FedNL first", xlim=(0, 4e6))
 figure
 
 # %%
-# The table says what each needs until its gap is, and stays, a ten-thousandth of the first. FedAvg never gets
-# there (NaN). Newton needs the fewest rounds and FedNL the fewest bits. Neither plot is wrong; a claim has to
-# say which one it means.
+# The table says what each method needs until its gap falls for good below a ten-thousandth of the first.
+# FedAvg never gets there (NaN). Newton needs the fewest rounds and FedNL the fewest bits. Neither plot is
+# wrong; a claim has to say which one it means.
 
 compared.table(target=1e-4)[["round", "bits", "sample_gradients"]]
 

@@ -2,8 +2,8 @@
 Check a claim
 =============
 
-A paper says that its method beats another one. Does it? Here you look at the verdict on such a sentence, then
-measure it yourself in ten lines.
+A paper says that its method converges, whatever its clients do on their own in between. Does it? Here you look
+at the verdict on this sentence, then measure it yourself in ten lines.
 
 **The setting.** Ten hospitals, say, want to fit one model to all their patients' records. The records may not
 leave the hospital. So a *server* sends a model to the hospitals, the *clients*; each improves it on its own
@@ -17,8 +17,8 @@ client's data). For averaging alone, the method FedAvg, this is known to fail.
 The verdict
 -----------
 replifed has run this paper's experiments, and comes with the results. In a terminal you would write
-``replifed claims --reference --paper fedplt --main --verdict reproduced``; Python can call the same command,
-whose result is 0 if all went well:
+``replifed claims --reference --paper fedplt --main --verdict reproduced``. Python can call the same command;
+it returns 0 if all went well:
 """
 
 from replifed.cli import main as replifed
@@ -27,11 +27,11 @@ replifed("claims --reference --paper fedplt --main --verdict reproduced".split()
 
 # %%
 # These are the *main claims* of the paper, what its title, abstract and conclusion promise, as far as they
-# are ``reproduced``: they hold with what the paper prints. The first is our sentence. Below them stand the
-# tests that were made of them, with their data and scale in brackets, and last how all 655 tests of this
-# paper came out.
+# are ``reproduced``: they hold with what the paper prints. The first is our sentence. Then come the tests
+# that were made of them, called *claims*, with their data and scale in brackets, and last how all 655 claims
+# of this paper came out.
 #
-# Why this verdict? Every name can be asked:
+# Why this verdict? Ask by the sentence's name:
 
 replifed("claims --reference --why fedplt.exact.full".split())
 
@@ -41,7 +41,7 @@ replifed("claims --reference --why fedplt.exact.full".split())
 # Measure it yourself
 # -------------------
 # phishing is a data set of 11,055 web sites, each phishing or not. We give ten clients a hundred sites each,
-# and see to it that they differ: some have mostly phishing sites (:doc:`what_a_partition_does` says how).
+# so that they differ: some have mostly phishing sites (:doc:`what_a_partition_does` says how).
 
 import replifed as rf
 
@@ -51,9 +51,9 @@ hospitals = [(X[client == i].toarray(), y[client == i]) for i in range(10)]
 problem = rf.problems.from_clients(hospitals, loss="logistic", l2=0.01)
 
 # %%
-# ``problem`` is the *objective*: the mean of the clients' losses :math:`F(x) = \frac{1}{10} \sum_i f_i(x)`,
-# of logistic regression with a small ridge. Its smallest value :math:`F^\ast` is computed with Newton's
-# method, so that we can see how far a model still is: the *gap* :math:`F(x) - F^\ast`.
+# ``problem`` holds the *objective*: the mean of the clients' losses, :math:`F(x) = \frac{1}{10} \sum_i f_i(x)`.
+# Here each is a logistic regression with a small ridge. Newton's method computes the smallest value,
+# :math:`F^\ast`; the *gap* :math:`F(x) - F^\ast` then says how far a model still is from it.
 #
 # Both methods run with one and with ten local steps. The step size of FedAvg is :math:`1/L`, where :math:`L`
 # bounds the curvature of the losses: larger ones may diverge.
@@ -89,14 +89,14 @@ replifed("claims --reference --why fedplt.table3.rounds".split())
 
 # %%
 # A *reading* is one way to fill in what the paper leaves open: here, how the data are drawn, and whether a
-# client's loss is a mean or a sum over its samples. In none of the three are fewer rounds needed. The
-# measured number is a difference of logarithms (*e-folds*), positive if half of the clients need fewer
-# rounds.
+# client's loss is a mean or a sum over its samples. In none of the three readings does half of the clients
+# need fewer rounds. The measured number is a difference of logarithms (*e-folds*): positive if half of the
+# clients need fewer rounds than all.
 #
 # ``deviates`` is not "the paper is wrong": it says that the sentence does not hold in our runs, which are a
-# reading of the paper. What was compared is on :doc:`the paper's page </docs/papers/fedplt>`; how verdicts
-# come about is on :doc:`one page with a drawing </docs/verdicts>`. If you know better, it :doc:`can be
-# contested </CONTRIBUTING>`.
+# reading of the paper. :doc:`The paper's page </docs/papers/fedplt>` says what was compared; :doc:`one page
+# with a drawing </docs/verdicts>` says how verdicts are made. If you know better, :doc:`contest it
+# </CONTRIBUTING>`.
 #
 # At the paper's own scale
 # ------------------------

@@ -16,17 +16,17 @@ with N the number of clients.
 
 The class
 ---------
-A method is a dataclass of settings with a ``round``: it gets the server's model, and returns the next one
-with what the round cost. Save this as ``mine.py``:
+A method is a dataclass of settings with a method ``round``, which gets the server's model, and returns the
+next model and what the round cost. Save this as ``mine.py``:
 
 .. literalinclude:: /docs/tutorials/mine.py
    :language: python
 
-- An annotation says which values a setting may have; a wrong one is refused in one line.
+- An annotation says which values a setting may have; a wrong value is refused in one line.
 - ``state.x`` is the server's model. Its first axis holds R *runs*, repetitions that are computed side by
   side: arrays are (R, D), or (R, N, D) with a row for each of the N clients.
-- A search tries several steps side by side, one a run: ``step`` may be an array (R,), which ``per_run``
-  shapes so that it multiplies ``x``.
+- A search tries several steps side by side, one for each run. So ``step`` may be an array (R,); ``per_run``
+  shapes it so that it multiplies ``x``.
 - ``Cohort`` holds the clients that take part in the round: ``cohort.problem`` has their gradients,
   ``cohort.mean`` is the mean over them. ``cohort.cost(K, None)`` books what the round cost: one model down
   and one up for each client, and K gradients of all its samples.
@@ -35,8 +35,9 @@ with what the round cost. Save this as ``mine.py``:
 
 Is it a sound method?
 ---------------------
-``replifed check mine.py:FedExP`` tries it on small problems: are two calls with the same random numbers
-equal, does a run alone come out as among others, is all work booked? Here the command is called from Python:
+``replifed check mine.py:FedExP`` tries it on small problems. Are two calls with the same random numbers
+equal? Does a run come out alone as it does among others? Is all work booked? Here the command is called from
+Python:
 """
 
 from replifed.cli import main as replifed
@@ -44,7 +45,7 @@ from replifed.cli import main as replifed
 replifed("check mine.py:FedExP".split())
 
 # %%
-# Each mistake is one line that says which promise is broken. Try it: book one gradient instead of K,
+# Each mistake is one line that says which promise is broken. Try it: book one gradient instead of K, with
 # ``cohort.cost(1, None)``, and the check says "books 648 of 1,296 sample gradients".
 #
 # Beside others
@@ -76,7 +77,7 @@ figure.axes[0].set_title("FedExP is fast at first")
 figure
 
 # %%
-# The *gap* (upwards: F - F*) is how far the objective is above its minimum. FedExP needs a fraction of
+# The *gap* F - F* (y axis) is how far the objective is above its minimum. FedExP needs a fraction of
 # FedAvg's rounds to get near it. Then its long steps overshoot, the curve wobbles, and SCAFFOLD, a method
 # that corrects each client's steps, overtakes. Who wins depends on how close you want to get:
 
@@ -86,20 +87,21 @@ compared.table(target=1e-2)[["round", "bits", "touch", "gap"]]
 compared.table(target=1e-3)[["round", "bits", "touch", "gap"]]
 
 # %%
-# ``round`` is from when on the gap *stays* below a hundredth (below: a thousandth) of the first one; NaN if
-# it never does. ``touch`` is the first round below, whatever comes later: to count that would flatter a curve
-# that wobbles. ``bits`` is what all clients and the server have sent by then.
+# ``round`` is the round from which the gap *stays* below a hundredth (second table: a thousandth) of the
+# first gap; NaN if it never does. ``touch`` is the first round below, whatever comes later: it would flatter
+# a curve that wobbles. ``bits`` is what all clients and the server have sent by ``round``.
 #
 # A fair comparison
 # -----------------
-# Here all had one step. Who wins can depend on it: so the command line tunes each method first, all with the
-# same number of trial runs, which are not reported, and repeats the runs on twenty seeds:
+# Here all methods had one step, and who wins can depend on it. So the command line tunes each method first,
+# all with the same number of trial runs, which are not reported. Then it repeats the runs on twenty seeds:
 #
 # .. code-block:: console
 #
-#    $ replifed compare mine.py:FedExP --data a9a --against fedavg,scaffold --small --cores 2
+#    $ replifed compare mine.py:FedExP --data a9a --against fedavg,scaffold --cores 2
 #
-# That takes some minutes, and writes a page with curves, tables, and which of two methods needs less, with
-# intervals (:doc:`/docs/own-method`). Would another partition of the data turn the order? ``--vary`` tries.
+# That takes about a minute, in a checkout of the code. It writes a page with curves, tables, and for each pair
+# of methods which needs less, with intervals (:doc:`/docs/own-method`). Would another partition of the data
+# reverse the order? ``--vary`` tries.
 #
 # Next: :doc:`what_a_partition_does`.

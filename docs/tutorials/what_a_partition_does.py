@@ -6,10 +6,10 @@ In federated learning the data lie with the *clients*, and no two clients have t
 are decides which methods work. Here one data set is dealt to ten clients in three ways, and two methods run
 on each.
 
-**Partition** is the rule that says which client holds which sample. Real ones are given: each hospital has
-its own patients. In papers, data sets of one piece are dealt by a rule. A usual one draws, for each client,
-the shares of the labels from a *Dirichlet distribution* with parameter :math:`\\alpha`: with a large
-:math:`\\alpha` all clients get about the same mix, with a small one most clients have one label only.
+A **partition** says which client holds which sample. Real partitions are given: each hospital has its own
+patients. In papers, a rule deals one data set to clients. A usual rule draws, for each client, the shares of
+the labels from a *Dirichlet distribution* with parameter :math:`\\alpha`: with a large :math:`\\alpha` all
+clients get about the same mix, with a small one most clients have one label only.
 
 Deal the samples
 ----------------
@@ -41,15 +41,16 @@ panels[0].set_ylabel("samples")
 panels[2].legend(fontsize="small")
 
 # %%
-# The *label distance* in the titles is the mean over clients of how far the client's shares of labels are
-# from those of all samples (total variation: 0 is the same mix, here at most about 0.5). This is one draw, of
-# seed 3. At small :math:`\alpha` draws differ much from one another: try other seeds.
+# The *label distance* in the titles says how far a client's shares of labels are from those of all samples, as
+# a mean over clients (total variation: 0 is the same mix, here at most about 0.5). This is one draw, of seed
+# 3. At small :math:`\alpha` draws differ much from one another: try other seeds.
 #
 # Run two methods on each
 # -----------------------
-# A *round*: the server sends its model to the clients, each takes ten gradient steps on its own data, and the
-# server takes the mean. That is FedAvg. SCAFFOLD does the same, but each client corrects its steps by how
-# much its gradient differs from all clients' mean, as last seen (*control variates*).
+# In a *round* the server sends its model to the clients, each takes ten gradient steps on its own data and
+# sends the result back, and the server takes the mean. That is FedAvg. SCAFFOLD does the same, but each client
+# corrects its steps by the difference between its gradient and all clients' mean, as last seen (*control
+# variates*).
 
 figure, panels = plt.subplots(1, 3, figsize=(9, 3), sharey=True, layout="constrained")
 for alpha, axes in zip((100, 1, 0.1), panels, strict=True):
@@ -75,8 +76,7 @@ panels[0].legend()
 #
 # So "A beats B" means little without the partition. Two things follow:
 #
-# - When you read a comparison, look for its partition. On a paper's page here it stands with what else the
-#   paper leaves open.
+# - When you read a comparison, look for its partition. If a paper leaves it open, its page here says so.
 # - When you make one, try several. From the command line: ``--partition dirichlet:0.1``, or ``--vary`` for
 #   all combinations of partition, local steps and ridge (:doc:`/docs/own-data`, :doc:`/docs/own-method`).
 #
