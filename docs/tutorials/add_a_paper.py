@@ -45,9 +45,10 @@ settings = yaml.safe_load((folder / "demo/settings.yaml").read_text())["demo"]
 print(yaml.safe_dump(settings["experiments"]["bowl"], sort_keys=False))
 
 # %%
-# *Replicates* are repetitions with random numbers of their own: each number seeds one. ``experiments.py`` has a
-# function ``run`` that turns these settings into a table with a row for each replicate and round. The workflow
-# calls it; so can you. The three None stand for what this paper lacks: a tuned step, a data set, a partition.
+# *Replicates* are repetitions with random numbers of their own: each number seeds one. ``experiments.py`` has
+# a function ``run`` that turns these settings into a table with a row for each replicate and round. The
+# workflow calls it; so can you. The three None stand for what this paper lacks: a tuned step, a data set, a
+# partition.
 
 sys.path.insert(0, str(folder))
 from demo.experiments import run

@@ -2,8 +2,8 @@
 Check a claim
 =============
 
-A paper says that its method converges, whatever its clients do on their own in between. Does it? Here you look
-at the verdict on this sentence, then measure it yourself in ten lines.
+A paper says that its method converges, however long its clients work on their own. Does it? Here you look at
+the verdict on this sentence, then measure it yourself in ten lines.
 
 **The setting.** Ten hospitals, say, want to fit one model to all their patients' records. The records may not
 leave the hospital. So a *server* sends a model to the hospitals, the *clients*; each improves it on its own
@@ -51,9 +51,9 @@ hospitals = [(X[client == i].toarray(), y[client == i]) for i in range(10)]
 problem = rf.problems.from_clients(hospitals, loss="logistic", l2=0.01)
 
 # %%
-# ``problem`` holds the *objective*: the mean of the clients' losses, :math:`F(x) = \frac{1}{10} \sum_i f_i(x)`.
-# Here each is a logistic regression with a small ridge. Newton's method computes the smallest value,
-# :math:`F^\ast`; the *gap* :math:`F(x) - F^\ast` then says how far a model still is from it.
+# ``problem`` holds the *objective*, the mean of the clients' losses: :math:`F(x) = \frac{1}{10} \sum_i
+# f_i(x)`. Here each loss is a logistic regression with a small ridge. Newton's method computes the smallest
+# value, :math:`F^\ast`; the *gap* :math:`F(x) - F^\ast` then says how far a model still is from it.
 #
 # Both methods run with one and with ten local steps. The step size of FedAvg is :math:`1/L`, where :math:`L`
 # bounds the curvature of the losses: larger ones may diverge.

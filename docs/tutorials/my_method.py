@@ -100,8 +100,8 @@ compared.table(target=1e-3)[["round", "bits", "touch", "gap"]]
 #
 #    $ replifed compare mine.py:FedExP --data a9a --against fedavg,scaffold --cores 2
 #
-# That takes about a minute, in a checkout of the code. It writes a page with curves, tables, and for each pair
-# of methods which needs less, with intervals (:doc:`/docs/own-method`). Would another partition of the data
-# reverse the order? ``--vary`` tries.
+# That takes about a minute, in a checkout of the code. It writes a page with curves, tables, and for each
+# pair of methods which needs less, with intervals (:doc:`/docs/own-method`). Would another partition of the
+# data reverse the order? ``--vary`` tries.
 #
 # Next: :doc:`what_a_partition_does`.

@@ -41,16 +41,16 @@ panels[0].set_ylabel("samples")
 panels[2].legend(fontsize="small")
 
 # %%
-# The *label distance* in the titles says how far a client's shares of labels are from those of all samples, as
-# a mean over clients (total variation: 0 is the same mix, here at most about 0.5). This is one draw, of seed
-# 3. At small :math:`\alpha` draws differ much from one another: try other seeds.
+# The *label distance* in the titles says how far a client's shares of labels are from those of all samples,
+# as a mean over clients (total variation: 0 is the same mix, here at most about 0.5). This is one draw, of
+# seed 3. At small :math:`\alpha` draws differ much from one another: try other seeds.
 #
 # Run two methods on each
 # -----------------------
 # In a *round* the server sends its model to the clients, each takes ten gradient steps on its own data and
-# sends the result back, and the server takes the mean. That is FedAvg. SCAFFOLD does the same, but each client
-# corrects its steps by the difference between its gradient and all clients' mean, as last seen (*control
-# variates*).
+# sends the result back, and the server takes the mean. That is FedAvg. SCAFFOLD does the same, but each
+# client corrects its steps by the difference between its gradient and all clients' mean, as last seen
+# (*control variates*).
 
 figure, panels = plt.subplots(1, 3, figsize=(9, 3), sharey=True, layout="constrained")
 for alpha, axes in zip((100, 1, 0.1), panels, strict=True):
