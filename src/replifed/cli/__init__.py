@@ -11,14 +11,14 @@ commands for people (without one: the runs of this folder, and what comes next):
   export      write a method as an app of Flower, for a federation of machines
   init        write a folder in which the workflow runs, without a checkout
   new paper   write a folder with a small paper of your own, or with one on logs of runs made elsewhere
-  judge       hold a paper's claims against such logs, in seconds and without the workflow
+  judge       judge a paper's claims on logs of runs made elsewhere, in seconds and without the workflow
   data        fetch, parse and look at data sets
   claims      show the verdicts on the papers' claims
-  show        say what a figure or a table came to, here or in the reference run
+  show        print the numbers of a figure or a table, and the verdicts of its claims
   diff        compare two runs, or this one with the reference, with causes
   archive     write a run as one zip, described as an RO-Crate
   certificate compare one paper with the reference run, as CODECHECK asks
-  columns     name columns whose meaning is not written down (the others: docs/columns.md)
+  columns     name columns without a written meaning (docs/columns.md has the others)
   completion  write the script by which a shell completes commands and names
   manifest verify   name files that have changed since they were made
   schema      write the schema from which editors complete and check the settings

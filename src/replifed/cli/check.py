@@ -37,8 +37,8 @@ def add(commands: Any) -> None:
         "compare",
         _compare,
         "Tune and run methods of your own and built-in ones, on the same budget, with Snakemake; draw and "
-        "tabulate them under figures/compare. Built-in methods that have been run are not run again, nor "
-        "those that the reference run has with the same data, settings and sources.",
+        "tabulate them under figures/compare. A built-in method that has been run is not run again, nor is "
+        "one that the reference run has with the same data, settings and sources.",
         "path/to/mine.py:Mine --data a9a,w8a --against fedavg,fedlin --cores 2",
     )
     compare.add_argument(
@@ -62,8 +62,8 @@ def add(commands: Any) -> None:
     compare.add_argument(
         "--vary",
         action="store_true",
-        help="repeat it under other local steps, partitions, ridges, targets and widths of a float, of your "
-        "method and at most three rivals: in how many does yours come first, and what turns that",
+        help="repeat the comparison of your method with at most three rivals, under other local steps, "
+        "partitions, ridges, targets and float widths: how often yours comes first, and what reverses that",
     )
     text = "run built-in methods here, even if the reference run has them with the same settings and sources"
     compare.add_argument("--no-reference", dest="reference", action="store_false", help=text)

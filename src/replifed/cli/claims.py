@@ -39,7 +39,7 @@ def add(commands: Any) -> None:
     text = "what decided the verdict of this claim, or the status of this statement"
     claims.add_argument("--why", metavar="CLAIM|STATEMENT", help=text)
     claims.add_argument("--main", action="store_true", help="only the main claims of each paper")
-    text = "those of the reference run, which lies beside the code: nothing has to be made"
+    text = "the verdicts of the reference run, which comes with the code: nothing has to be run"
     claims.add_argument("--reference", action="store_true", help=text)
     text = "the reference; default: reference, or tests/golden/SCALE.csv of other scales, if it exists"
     add_file(claims, "--golden", help=text)
@@ -70,8 +70,8 @@ def add(commands: Any) -> None:
         parts,
         "document",
         "replifed.papers.jobs:document",
-        "Write a page a paper: every checkable sentence, its claims, or why it has none, and their verdicts; "
-        "and their score, as a picture, a line in the README and a table in docs/score.md.",
+        "Write a page for each paper: every checkable sentence, its claims or why it has none, and their "
+        "verdicts; and the score, as a picture, a line in the README and a table in docs/score.md.",
         "--golden reference --out docs/papers",
     )
     add_file(document, "--golden", required=True, help="the reference whose verdicts are shown")

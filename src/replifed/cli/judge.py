@@ -13,9 +13,9 @@ from replifed.errors import ReplifedError
 def add(commands: Any) -> None:
     """Add this command to the parser."""
     text = (
-        "Hold the claims of a paper against logs of runs that were made elsewhere, without Snakemake. Writes "
-        "claims.csv, statements.csv, figures and the page report.html into FOLDER/results. FOLDER is such as "
-        "`replifed new paper NAME --from-logs` writes; its Python files are run."
+        "Judge the claims of a paper on logs of runs that were made elsewhere, without Snakemake. Writes "
+        "claims.csv, statements.csv, figures and the page report.html into FOLDER/results. `replifed new "
+        "paper NAME --from-logs` writes such a FOLDER; its Python files are run."
     )
     judge = add_command(commands, "judge", _judge, text, "my_paper")
     judge.add_argument("folder", type=Path, metavar="FOLDER", help="folder of the paper")

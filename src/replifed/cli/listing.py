@@ -184,6 +184,6 @@ def costs(folder: Path) -> str:
     lines += ["", "dearest: " + ", ".join(f"{name} {cpu:.0f} s" for name, cpu in dearest)]
     lines += [summed(name, jobs) for name, jobs in sorted(papers.items())]
     if len(known) < len(clock):
-        lines.append("a job without a record ran before jobs kept one, or the record is of another run of it")
+        lines.append("a job without a record ran before jobs kept one, or its record is of another run")
     lines.append(summed("all", clock))
     return "\n".join(lines)

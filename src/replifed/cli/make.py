@@ -32,8 +32,8 @@ def add(commands: Any) -> None:
         "make",
         _make,
         "Make one figure or table, all of a paper, or all, with Snakemake: prints the number of jobs ahead "
-        "and their recorded time, then the progress, and at the end the files and the worst verdicts of its "
-        "claims as far as its own runs tell them. Of a claim or a statement: makes what it needs, and prints "
+        "and their recorded time, then the progress, and at the end the files and the worst verdicts among "
+        "the claims that its own runs decide. For a claim or a statement: makes what it needs, and prints "
         "its sentence, what was published and measured, and the verdict, beside the reference run's.",
         "fedplt/fig3 --small --cores 2",
     )

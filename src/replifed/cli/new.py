@@ -35,9 +35,9 @@ def add(commands: Any) -> None:
     paper = add_command(kinds, "paper", _paper, text, "demo --to my_papers")
     paper.add_argument("name", help="small letters, digits and underscores")
     paper.add_argument("--to", type=Path, metavar="FOLDER", help="the folder of your papers")
-    text = "make it a paper on the logs in this folder, which are copied; of runs that were made elsewhere"
+    text = "make it a paper on logs of runs made elsewhere: those in this folder, which are copied"
     paper.add_argument("--from-logs", type=Path, metavar="FOLDER", help=text)
-    text = "which of these logs, such as '{method}_rcv1_{seed}.csv'; by default all of one form"
+    text = "which of these logs, such as '{method}_rcv1_{seed}.csv'; default: all of one form"
     paper.add_argument("--files", metavar="PATTERN", help=text)
     for side in ("lower", "higher"):
         text = f"columns of the logs that are better when {side}"

@@ -37,8 +37,8 @@ def add(commands: Any) -> None:
         commands,
         "diff",
         _diff,
-        "Compare two runs, the worst differences first, with their causes where they can be told. Exits with "
-        "status 1 if something moved, a verdict changed, or a part is missing.",
+        "Compare two runs, the worst differences first, with their causes where the files show them. Exits "
+        "with status 1 if something moved, a verdict changed, or a part is missing.",
         "results/small other.zip",
     )
     what = "a folder of results or of a run, an archive, a CSV of references, or `reference`"
@@ -53,7 +53,7 @@ def add(commands: Any) -> None:
         commands,
         "show",
         _show,
-        "Say what a figure or table of a run came to, with the verdicts of its claims.",
+        "Print the numbers of a figure or table of a run, with the verdicts of its claims.",
         "fedplt/fig3 --reference",
     )
     show.add_argument("name", metavar="PAPER/ARTEFACT", help="a name that `replifed list` prints")
@@ -70,7 +70,7 @@ def add(commands: Any) -> None:
     )
     certificate.add_argument("paper", metavar="PAPER")
     certificate.add_argument("--name", required=True, help="who made the run")
-    certificate.add_argument("--orcid", required=True, help="whose ORCID this is")
+    certificate.add_argument("--orcid", required=True, help="the ORCID of who made the run")
     certificate.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
     text = "what to compare with, as `replifed diff` takes it; default: the reference run"
     certificate.add_argument("--against", default="reference", metavar="B", help=text)
