@@ -173,6 +173,10 @@ PLANTED = {
         lambda folder: (history(folder, 1 + 1e-12), table(folder, "0.26")),
         *("moved", "0.25 against 0.26", "from histories/fedht/mnist/fedht.parquet"),
     ),
+    "a field before each line": (
+        lambda folder: (folder / "figures/fedht/fig1.csv").write_text("round,mean,data\n9,0,1,\n9,1,0.5,\n"),
+        *("damaged", "its lines have more fields than its head", ""),
+    ),
     "a row of text": (lambda folder: table(folder, "many"), "moved", "1 of 3 entries", ""),
     "a number of a claim": (lambda folder: claim(folder, "9.0"), "moved", "5 against 9 rounds", ""),
     "a number of a claim, a little": (lambda folder: claim(folder, "5.4"), "within tolerance", "", ""),
@@ -219,6 +223,24 @@ def test_other_raw_data_are_a_cause(whole, other):
     file = other / "results/manifest.csv"
     file.write_text(file.read_text().replace("b" * 64, "c" * 64))
     assert "the raw files of mnist differ" in differences(whole, other)[0].cause
+
+
+def outcome(a, b):
+    """Outcome of the last column."""
+    return list(frames.columns(pd.DataFrame(a), pd.DataFrame(b)))[-1].outcome
+
+
+def test_a_run_that_diverged_hides_no_other():
+    runs = {"replicate": [1, 1, 2, 2], "round": [0, 1, 0, 1]}
+    assert outcome({**runs, "x": [1, 0.5, 1, 1e30]}, {**runs, "x": [1, 0.6, 1, 1e30]}) == frames.MOVED
+    assert outcome({**runs, "x": [1, 0.0, 1, 1e30]}, {**runs, "x": [1, 1e-13, 1, 1e30]}) == frames.WITHIN
+    assert outcome({"round": [], "x": []}, {"round": [], "x": np.array([], dtype=object)}) == frames.IDENTICAL
+
+
+def test_a_twin_that_diverged_says_nothing_of_its_run():
+    twins = {"round": [0, 1, 2], "x.of_start": [1, 0.5, np.inf], "x.of_step": [1, 0.5, 0.25]}
+    assert outcome({**twins, "x": [1, 0.5, 0.25]}, {**twins, "x": [1, 0.5, 0.25 + 1e-14]}) == frames.WITHIN
+    assert outcome({**twins, "x": [1, 0.5, 0.25]}, {**twins, "x": [1, 0.5, 0.26]}) == frames.MOVED
 
 
 NUMBERS = st.floats(-1e6, 1e6) | st.sampled_from([np.nan, np.inf, -np.inf])

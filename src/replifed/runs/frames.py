@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
-# Relative difference that rounding may make; and below which share of a column's largest value, and below
-# which number, all is rounding.
+# Relative difference that rounding may make; and below which share of a run's largest value in a column, and
+# below which number, all is rounding.
 RELATIVE, FLOOR, LEAST = 1e-9, 1e-12, 1e-14
 # What the columns of twins end with (`engine.twins`): a run and its twin differ by rounding alone.
 _TWINS = (".of_start", ".of_step")
@@ -39,7 +39,10 @@ def read_csv(content: bytes) -> pd.DataFrame:
     """Read a table of an artefact; a column with other text than numbers is text."""
     import pandas as pd
 
-    return pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=["nan"])
+    frame = pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=["nan"])
+    if not isinstance(frame.index, pd.RangeIndex):  # else pandas takes the first fields for names of rows
+        raise ValueError("its lines have more fields than its head")
+    return frame
 
 
 def columns(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[Column]:
@@ -59,13 +62,12 @@ def _column(name: str, a: pd.DataFrame, b: pd.DataFrame) -> Column:
     x, y = _numbers(a[name]), _numbers(b[name])
     if x is None or y is None:
         return _texts(name, _words(a[name]), _words(b[name]))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         same = (x == y) | (np.isnan(x) & np.isnan(y))
         apart = np.where(same, 0.0, np.abs(x - y))
         apart[np.isnan(apart)] = np.inf  # a number against none
         sizes = np.maximum(np.abs(x), np.abs(y))
-        finite = sizes[np.isfinite(sizes)]
-        rounding = RELATIVE * sizes + FLOOR * (finite.max() if len(finite) else 0.0) + LEAST
+        rounding = RELATIVE * sizes + FLOOR * _largest(sizes, a) + LEAST
         # The smaller of both: a number that was changed lies far from its own twins, too.
         allowed = np.fmax(rounding, np.fmin(_between_twins(name, a), _between_twins(name, b)))
         shares = np.where(apart == 0, 0.0, apart / np.where(np.isfinite(allowed), allowed, 0.0))
@@ -116,13 +118,25 @@ def _between_twins(name: str, frame: pd.DataFrame) -> NDArray:
     base = next((name.removesuffix(end) for end in _TWINS if name.endswith(end)), name)
     twins = [f"{base}{end}" for end in _TWINS if f"{base}{end}" in frame]
     gap = np.zeros(len(frame))
-    if not twins or "round" not in frame:
+    if not twins or "round" not in frame or base not in frame:
         return gap
     for twin in twins:
         gap = np.fmax(gap, (frame[base] - frame[twin]).abs().to_numpy(float))
-    labels = list(frame.columns[: list(frame.columns).index("round")])
-    runs = [frame[label].astype(str) for label in labels] or [np.zeros(len(frame))]
-    return frame.assign(gap=gap)["gap"].groupby(runs, sort=False).cummax().to_numpy()
+    gap[~np.isfinite(gap)] = np.nan  # one of the two diverged, which says nothing of the other
+    return frame.assign(gap=gap)["gap"].groupby(_runs(frame), sort=False, dropna=False).cummax().to_numpy()
+
+
+def _largest(sizes: NDArray, frame: pd.DataFrame) -> NDArray:
+    """Largest finite number of each row's run: next to one that diverged, small numbers of others count."""
+    known = frame.assign(size=np.where(np.isfinite(sizes), sizes, 0.0))["size"]
+    return known.groupby(_runs(frame), sort=False, dropna=False).transform("max").to_numpy()
+
+
+def _runs(frame: pd.DataFrame) -> list[NDArray]:
+    """What tells runs apart: the columns before the round; without a round, all rows are of one."""
+    names = list(frame.columns)
+    labels = names[: names.index("round")] if "round" in names else []
+    return [frame[label].astype(str).to_numpy() for label in labels] or [np.zeros(len(frame))]
 
 
 def _where(frame: pd.DataFrame, at: int) -> str:
