@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rocrate.rocrate import ROCrate
 
 from replifed import cli
-from replifed.claims import scores
+from replifed.claims import reference, scores, tables
 from replifed.claims.verdicts import COLUMNS
 from replifed.errors import DataError
 from replifed.papers.jobs import every_claim
@@ -177,9 +177,22 @@ PLANTED = {
         lambda folder: (folder / "figures/fedht/fig1.csv").write_text("round,mean,data\n9,0,1,\n9,1,0.5,\n"),
         *("damaged", "its lines have more fields than its head", ""),
     ),
+    "a search that is none": (
+        lambda folder: (folder / "results/fedht/mnist/fedht.tuned.json").write_text("[]"),
+        *("damaged", "not the outcome of a search", ""),
+    ),
+    "all verdicts": (
+        lambda folder: (folder / "results/claims.csv").unlink(),
+        *("missing", "not in ", ""),
+    ),
     "a row of text": (lambda folder: table(folder, "many"), "moved", "1 of 3 entries", ""),
     "a number of a claim": (lambda folder: claim(folder, "9.0"), "moved", "5 against 9 rounds", ""),
     "a number of a claim, a little": (lambda folder: claim(folder, "5.4"), "within tolerance", "", ""),
+    "no number of a claim": (lambda folder: claim(folder, "nan"), "moved", "5.0 against nan", ""),
+    "an infinite number of a claim": (
+        lambda folder: claim(folder, "inf", unit="ratio"),
+        *("moved", "5.0 against inf", ""),
+    ),
     "a verdict": (lambda folder: claim(folder, "5.0", "fails"), "verdict changed", "holds against fails", ""),
 }
 
@@ -216,6 +229,56 @@ def test_another_processor_is_a_cause(whole, other):
     file = other / "results/environment.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "processor": "another", "blas": ["other 1"]}))
     assert "another processor: " in differences(whole, other)[0].cause
+
+
+def test_other_linear_algebra_is_no_other_processor(whole, other):
+    history(other, 1.1)
+    file = other / "results/environment.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "blas": ["other 1"]}))
+    (cause,) = {one.cause for one in differences(whole, other)}
+    assert cause.startswith("other linear algebra: ") and cause.endswith(" against other 1")
+
+
+def test_settings_versions_and_sources_are_causes_of_what_has_no_histories(whole, other):
+    table(other, "0.26")
+    claim(other, "9.0", needs="")
+    environments = []
+    for folder, sources, ridge in ((whole, "a", 0.1), (other, "b", 0.2)):
+        run = opened.open_run(folder)
+        entries = {**environment(), "sources": sources, "python": f"3.{sources}"}
+        stated = {"fedht": {**SETTINGS["fedht"], "ridge": ridge}}
+        texts = {"environment.json": json.dumps(entries), "settings.json": json.dumps(stated)}
+        parts = {**run.parts, **{name: text.encode for name, text in texts.items()}}
+        environments.append(opened.Run(run.place, parts))
+    found = [one for one in compared.compare(*environments) if one.outcome == compared.MOVED]
+    assert [one.kind for one in found] == ["table", "claim"]
+    for one in found:
+        assert "other settings: ridge 0.1 against 0.2; other versions: python 3.a against 3.b" in one.cause
+        assert "other sources: commit " in one.cause
+
+
+def references(folder, *names):
+    """A CSV of references, the first on the claim of `claim`."""
+    columns = [*reference.COLUMNS]
+    rows = [{"id": name, "data": "original", "measured": "5.0", "verdict": "holds"} for name in names]
+    tables.write(folder / "golden.csv", columns, [dict.fromkeys(columns, "") | row for row in rows])
+    return folder / "golden.csv"
+
+
+def test_references_are_compared_on_either_side_and_their_gaps_named(whole, other, tmp_path):
+    claim(other, "9.0")
+    golden = references(tmp_path, "fedht.fig1.rate", "fedht.fig1.gone")
+    for pair in ((golden, other), (other, golden)):
+        found = {one.name: one.outcome for one in differences(*pair)}
+        assert found == {"fedht.fig1.rate original": "moved", "fedht.fig1.gone original": "missing"}
+    assert differences(references(tmp_path, "fedht.fig1.rate"), whole) == []
+
+
+def test_a_paper_that_one_run_lacks_is_named(whole, other, capsys):
+    claim(other, paper="fedac")
+    cli.main(["diff", str(whole), str(other)])
+    told = capsys.readouterr().out
+    assert f"not compared, only in {other / 'results'}: fedac" in told
 
 
 def test_other_raw_data_are_a_cause(whole, other):
@@ -339,6 +402,12 @@ BAD = {
         lambda file: rewritten(file, **{"run.json": b'{"schema": 9, "replifed": "7.0"}'}),
         "written by replifed 7.0, in schema 9; this one knows up to 1",
     ),
+    "of verdicts without numbers": (
+        lambda file: rewritten(
+            file, **{"claims.csv": zipfile.ZipFile(file).read("claims.csv").replace(b"5.0", b"five")}
+        ),
+        "measured of fedht.fig1.rate is no number",
+    ),
     "that leaves its folder": (lambda file: rewritten(file, **{"../x": b""}), "'../x' leaves its folder"),
     "with a root": (lambda file: rewritten(file, **{"/etc/x": b""}), "'/etc/x' leaves its folder"),
     "of broken JSON": (lambda file: rewritten(file, **{"run.json": b"{"}), "run.json is damaged"),
@@ -358,6 +427,13 @@ def test_a_bad_archive_is_one_line(whole, tmp_path, name, capsys):
     assert said in told
     assert told.count("\n") == 1
     assert not (tmp_path / "page.html").exists(), "nothing is written"
+
+
+def test_folders_in_an_archive_are_no_parts(whole, tmp_path):
+    file = tmp_path / "packed.zip"
+    folders = {"histories/": b"", "histories/fedht/": b"", "tables/": b""}
+    file.write_bytes(rewritten(archive(whole, tmp_path / "a.zip"), **folders))
+    assert differences(whole, file) == []
 
 
 def test_an_archive_above_the_limit_is_refused(whole, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from replifed.claims.units import UNITS, tolerance
-from replifed.errors import DataError
+from replifed.errors import DataError, one_line
 from replifed.progress import Progress, silent
 from replifed.runs import causes, frames
 from replifed.runs.frames import IDENTICAL, MISSING, MOVED, WITHIN
@@ -54,7 +55,7 @@ def compare(a: Run, b: Run, progress: Progress = silent) -> list[Difference]:
     shared = papers(a) & papers(b)
     if not shared:
         raise DataError(f"{a.place} and {b.place} have no paper in common: there is nothing to compare")
-    elsewhere, data = causes.of_runs(a, b), causes.of_data(a, b)
+    elsewhere, data, beside = causes.of_runs(a, b), causes.of_data(a, b), causes.of_papers(a, b, shared)
     found: list[Difference] = []
     names = {folder: sorted({*a.of_kind(folder), *b.of_kind(folder)}) for folder in _KINDS}
     number, total = count(), sum(map(len, names.values()))
@@ -75,12 +76,13 @@ def compare(a: Run, b: Run, progress: Progress = silent) -> list[Difference]:
             try:
                 found += compared(name, ours, theirs, elsewhere, data)
             except DataError as error:
-                found.append(Difference(kind, name, "", DAMAGED, float("inf"), str(error)))
+                found.append(Difference(kind, name, "", DAMAGED, float("inf"), one_line(error)))
     progress("files compared", total, total)
-    found = list(_with_causes(found, a, b))
+    found = list(_with_causes(found, a, b, beside))
     moved = {one.name for one in found if one.outcome != IDENTICAL}
-    found += _rows("claim", a, b, shared, moved, elsewhere)
-    found += _rows("statement", a, b, shared, moved, elsewhere)
+    others = {paper: "; ".join(filter(None, (elsewhere, text))) for paper, text in beside.items()}
+    found += _rows("claim", a, b, moved, others)
+    found += _rows("statement", a, b, moved, others)
     return sorted(
         found, key=lambda one: (OUTCOMES.index(one.outcome), -one.share, one.kind, one.name, one.column)
     )
@@ -88,9 +90,17 @@ def compare(a: Run, b: Run, progress: Progress = silent) -> list[Difference]:
 
 def papers(run: Run) -> set[str]:
     """Return the papers of which a run has parts, or claims."""
-    claims = run.rows("claims.csv") if "claims.csv" in run else []
-    parts = {name.split("/")[1] for kind in _KINDS for name in run.of_kind(kind)}
-    return parts | {row["paper"] for row in claims}
+    return {name.split("/")[1] for kind in _KINDS for name in run.of_kind(kind)} | _judged(run)
+
+
+def _judged(run: Run) -> set[str]:
+    return {row["paper"] for row in run.rows("claims.csv")} if "claims.csv" in run else set()
+
+
+def left_out(a: Run, b: Run) -> list[str]:
+    """Say which papers with claims only one of two runs has; `compare` leaves them out."""
+    pairs = ((a, _judged(a) - papers(b)), (b, _judged(b) - papers(a)))
+    return [f"not compared, only in {run.place}: {', '.join(sorted(names))}" for run, names in pairs if names]
 
 
 def _history(name: str, a: bytes, b: bytes, elsewhere: str, data: Mapping[str, str]) -> Iterator[Difference]:
@@ -116,11 +126,11 @@ def _tuned(name: str, a: bytes, b: bytes, elsewhere: str, data: Mapping[str, str
     try:
         ours, theirs = json.loads(a), json.loads(b)
         from_a, from_b = (one.pop("meta") for one in (ours, theirs))
-    except (ValueError, RecursionError, KeyError, AttributeError) as error:
+        other = data.get(str(from_a.get("data", {}).get("id")), "")
+        cause = causes.of_histories(from_a, from_b, "; ".join(filter(None, (other, elsewhere))))
+        leaves = [dict(_leaves(one)) for one in (ours, theirs)]
+    except (ValueError, RecursionError, KeyError, AttributeError, TypeError) as error:
         raise DataError(f"{name}: not the outcome of a search") from error
-    other = data.get(str(from_a.get("data", {}).get("id")), "")
-    cause = causes.of_histories(from_a, from_b, "; ".join(filter(None, (other, elsewhere))))
-    leaves = [dict(_leaves(one)) for one in (ours, theirs)]
     changed = [key for key in {**leaves[0], **leaves[1]} if leaves[0].get(key) != leaves[1].get(key)]
     if not changed:
         yield Difference("tuned", name, _ORIGIN, WITHIN, 0.0, "equal values of another origin", cause)
@@ -129,7 +139,7 @@ def _tuned(name: str, a: bytes, b: bytes, elsewhere: str, data: Mapping[str, str
         share = float("inf")
         if isinstance(x, float) and isinstance(y, float):
             share = abs(x - y) / (frames.RELATIVE * max(abs(x), abs(y)))
-        outcome = MOVED if share > 1 else WITHIN
+        outcome = WITHIN if share <= 1 else MOVED  # of a number against none, the share is none
         yield Difference("tuned", name, key, outcome, share, f"{x} against {y}", cause)
 
 
@@ -150,8 +160,11 @@ def _table(name: str, a: bytes, b: bytes, elsewhere: str, data: Mapping[str, str
         yield Difference("table", name, one.name, one.outcome, one.share, one.text, elsewhere)
 
 
-def _with_causes(found: list[Difference], a: Run, b: Run) -> Iterator[Difference]:
-    """Say of tables which of their runs differ; what follows from runs within tolerance is so, too."""
+def _with_causes(found: list[Difference], a: Run, b: Run, beside: Mapping[str, str]) -> Iterator[Difference]:
+    """Say of tables which of their runs differ; what follows from runs within tolerance is so, too.
+
+    Where none is known to, `beside` names by paper what else does.
+    """
     worst: dict[str, tuple[int, float]] = {}  # place of the outcome, and how far it is off, negative
     excused = set()
     for one in found:
@@ -167,45 +180,56 @@ def _with_causes(found: list[Difference], a: Run, b: Run) -> Iterator[Difference
         used = sorted({*_sources(one.name, settings, worst)} & set(worst), key=worst.__getitem__)
         followed = excused & set(used) and all(OUTCOMES[worst[name][0]] in SOUND for name in used)
         because = f"from {used[0]}{f' and {len(used) - 1} more' * (len(used) > 1)}" if used else ""
+        told = (because, one.cause, "" if because else beside[one.name.split("/")[1]])
         yield one._replace(
             outcome=WITHIN if followed else one.outcome,  # a table follows its runs
-            cause="; ".join(filter(None, (because, one.cause))) or "no run of it is known to differ",
+            cause="; ".join(filter(None, told)) or "no run of it is known to differ",
         )
 
 
 def _sources(table: str, settings: list[dict[str, Any]], known: Iterable[str]) -> Iterator[str]:
     """Yield the histories and searches of an artefact: those that the settings of either run name, or all."""
-    _, paper, file = table.split("/")
-    stated = [one[paper]["artefacts"].get(Path(file).stem, {}) for one in settings if paper in one]
-    if not stated:
-        yield from (name for name in known if name.split("/")[1] == paper)
-    for artefact in stated:
-        for key, form in (("runs", "histories/{}/{}/{}.parquet"), ("tuned", "tuned/{}/{}/{}.json")):
-            for experiment, methods in artefact.get(key, {}).items():
-                yield from (form.format(paper, experiment, method) for method in methods)
+    paper = table.split("/")[1]
+    try:
+        stated = [one[paper]["artefacts"].get(Path(table).stem, {}) for one in settings if paper in one]
+        if not stated:
+            yield from (name for name in known if name.split("/")[1] == paper)
+        for artefact in stated:
+            for key, form in (("runs", "histories/{}/{}/{}.parquet"), ("tuned", "tuned/{}/{}/{}.json")):
+                for experiment, methods in artefact.get(key, {}).items():
+                    yield from (form.format(paper, experiment, method) for method in methods)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError(f"settings.json is damaged: it does not say what {table} is made from") from error
 
 
-def _rows(
-    kind: str, a: Run, b: Run, shared: set[str], moved: set[str], elsewhere: str
-) -> Iterator[Difference]:
-    """Compare claims, or the status of statements."""
+def _rows(kind: str, a: Run, b: Run, moved: set[str], others: Mapping[str, str]) -> Iterator[Difference]:
+    """Compare claims, or the status of statements, of the papers in `others`, with their causes."""
     file, key, verdict = {
         "claim": ("claims.csv", ("id", "data"), "verdict"),
         "statement": ("statements.csv", ("statement_id",), "status"),
     }[kind]
-    if file not in a or file not in b:
+    alone = a.verdicts_alone or b.verdicts_alone
+    if gone := [run for run in (a, b) if file not in run]:
+        if len(gone) == 1 and not alone:
+            yield Difference(kind, file, "", MISSING, float("inf"), f"not in {gone[0].place}")
         return
     ours, theirs = (
-        {" ".join(row[name] for name in key): row for row in run.rows(file) if row["paper"] in shared}
+        {" ".join(row[name] for name in key): row for row in run.rows(file) if row["paper"] in others}
         for run in (a, b)
     )
-    alone = a.verdicts_alone or b.verdicts_alone  # references of several choices of data sets
-    for name in [name for name in ours if name in theirs] if alone else {**ours, **theirs}:
+    names = {**ours, **theirs}
+    if alone:  # references may have a claim on several choices of data sets, of which a run has one
+        ids = [{row["id"] for row in rows.values()} for rows in (ours, theirs)]
+        same = ours.keys() & theirs.keys()
+        names = {
+            key: row for key, row in names.items() if key in same or not all(row["id"] in one for one in ids)
+        }
+    for name in names:
         x, y = ours.get(name), theirs.get(name)
         if x is None or y is None:
             yield Difference(kind, name, "", MISSING, float("inf"), f"not in {(a if x is None else b).place}")
             continue
-        cause = _of_claim(x, moved) or elsewhere
+        cause = _of_claim(x, moved) or others[x["paper"]]
         if kind == "claim" and x.get("twins"):
             cause = "; ".join(filter(None, (cause, "its runs are sensitive to rounding, as their twins say")))
         if x[verdict] != y[verdict]:
@@ -223,11 +247,13 @@ def _measured(name: str, x: Mapping[str, str], y: Mapping[str, str], cause: str)
     was, now = x["measured"], y["measured"]
     if was == now:
         return Difference("claim", name, "measured", IDENTICAL)
-    if not (was and now) or x["unit"] not in UNITS:
-        return Difference("claim", name, "measured", MOVED, float("inf"), f"{was} against {now}", cause)
-    share = abs(float(was) - float(now)) / tolerance(float(now), x["unit"])
+    unit = x.get("unit") or y.get("unit", "")  # references have none
+    if not (was and now and math.isfinite(float(was)) and math.isfinite(float(now))) or unit not in UNITS:
+        text = f"{was or 'nothing'} against {now or 'nothing'}"
+        return Difference("claim", name, "measured", MOVED, float("inf"), text, cause)
+    share = abs(float(was) - float(now)) / tolerance(float(now), unit)
     outcome = MOVED if share > 1 else WITHIN
-    text = f"{float(was):.6g} against {float(now):.6g} {x['unit']}"
+    text = f"{float(was):.6g} against {float(now):.6g} {unit}"
     return Difference("claim", name, "measured", outcome, share, text, cause)
 
 

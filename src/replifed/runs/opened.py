@@ -70,6 +70,9 @@ class Run:
             column for column in _COLUMNS.get(name, ()) if column not in (reader.fieldnames or ())
         ]:
             raise DataError(f"{self.place}: {name} is damaged: it has no column {lacking[0]}")
+        for row in rows if name == "claims.csv" else ():
+            if row["measured"] and not tables.is_number(row["measured"]):
+                raise DataError(f"{self.place}: {name} is damaged: measured of {row['id']} is no number")
         return rows
 
     def entries(self, name: str) -> dict[str, Any]:
@@ -135,7 +138,7 @@ def of_folders(results: Path, figures: Path) -> Run:
     """Return the run in the workflow's folders; which files it has are those that lie there."""
     parts = {name: (results / name).read_bytes for name in CLOSING if (results / name).is_file()}
     for file in sorted(results.glob("*/*/*")):
-        if file.parent.name.startswith(".") or file.is_dir():
+        if file.name.startswith(".") or file.parent.name.startswith(".") or file.is_dir():
             continue
         name = file.relative_to(results).as_posix()
         if file.suffix == ".parquet":
@@ -201,10 +204,10 @@ def _opened_archive(file: Path) -> Run:
         if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
             raise DataError(f"{file}: {member.filename!r} leaves its folder; nothing of it was read")
     limits.check(file, sum(member.file_size for member in members))
-    names = [member.filename for member in members]
-    if len(set(names)) < len(names):
+    parts = {member.filename: partial(archive.read, member) for member in members if not member.is_dir()}
+    if len({member.filename for member in members}) < len(members):
         raise DataError(f"{file}: two of its files have the same name; nothing of it was read")
-    return _checked(Run(str(file), {member.filename: partial(archive.read, member) for member in members}))
+    return _checked(Run(str(file), parts))
 
 
 def _checked(run: Run) -> Run:
