@@ -35,7 +35,7 @@ SETTINGS = {
     **{
         "scale": "tiny",
         "papers": ["fedht"],
-        "paths": {"results": "results"},
+        "paths": {"results": "results", "figures": "figures"},
         "data": {"mirror": "/m", "policy": "auto"},
     },
     "fedht": {"artefacts": {"fig1": {"runs": {"mnist": ["fedht"]}}}},
@@ -94,7 +94,9 @@ def manifest(folder):
         for file in names
     ]
     rows.append(f"{'b' * 64},1,data/raw/mnist/train.gz")
-    (folder / "results/manifest.csv").write_text("\n".join(["sha256,bytes,file", *rows, "# sealed"]) + "\n")
+    lines = "\n".join(["sha256,bytes,file", *rows]) + "\n"
+    seal = f"# {len(rows)} files, sha256 {hashlib.sha256(lines.encode()).hexdigest()}\n"
+    (folder / "results/manifest.csv").write_text(lines + seal)
 
 
 @pytest.fixture(scope="module")
@@ -354,6 +356,16 @@ def test_a_run_that_changed_since_its_manifest_is_not_archived(other, tmp_path):
     (other / "results/fedht/mnist/fedht.parquet").unlink()
     with pytest.raises(DataError, match=r"mnist/fedht.parquet, which the manifest lists, is missing"):
         archive(other, tmp_path / "a.zip")
+    history(other)
+    (other / "figures/fedht/fig1.csv").unlink()
+    with pytest.raises(DataError, match=r"tables/fedht/fig1.csv, which the manifest lists, is missing"):
+        archive(other, tmp_path / "a.zip")
+    text = (other / "results/manifest.csv").read_text()
+    (other / "results/manifest.csv").write_text(
+        text.replace("figures/fedht/fig1.csv", "figures/fedht/fig2.csv")
+    )
+    with pytest.raises(DataError, match=r"manifest.csv was cut short or altered"):
+        archive(other, tmp_path / "a.zip")
     (other / "results/manifest.csv").unlink()
     with pytest.raises(DataError, match=r"it has no manifest.csv"):
         archive(other, tmp_path / "a.zip")
@@ -512,10 +524,18 @@ def test_a_part_of_the_reference_that_does_not_agree_is_named(tmp_path):
     file = folder / "statements.csv"
     file.write_text(file.read_text().replace("reproduced", "deviates", 1))
     (folder / "not_claimed.csv").unlink()
-    assert kept.faults(opened.reference(folder)) == [
+    (folder / "tuned/fedplt").rename(tmp_path / "gone")
+    one, two = (folder / f"tables/fedplt/{name}.csv.xz" for name in ("fig2", "fig3"))
+    one.rename(tmp_path / "one"), two.rename(one), (tmp_path / "one").rename(two)
+    found = kept.faults(opened.reference(folder))
+    assert found[:4] == [
         "statements.csv: not as the manifest lists it",
+        "tables/fedplt/fig2.csv: not as the manifest lists it",
+        "tables/fedplt/fig3.csv: not as the manifest lists it",
         "not_claimed.csv: missing",
     ]
+    assert {one.split("/")[1] for one in found[4:]} == {"fedplt"}
+    assert all(one.startswith("tuned/") and one.endswith(": missing") for one in found[4:])
 
 
 def test_the_reference_is_shown_where_nothing_was_made(tmp_path, monkeypatch, capsys):
@@ -543,6 +563,9 @@ def test_a_run_is_accepted_whole_or_not_at_all(other, tmp_path):
     (other / "figures/fedht/fig1.csv").write_bytes(np.random.default_rng(0).bytes(3 << 20))
     manifest(other)
     run = archived.whole(opened.of_folders(other / "results", other / "figures"), SETTINGS)
+    with pytest.raises(DataError, match=r"is no earlier reference"):
+        kept.write(run, other / "results")
+    assert (other / "results/claims.csv").is_file()
     with pytest.raises(DataError, match=r"tables/fedht/fig1.csv takes \d+ bytes"):
         kept.write(run, folder)
     assert {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before

@@ -14,7 +14,7 @@ from typing import Any
 from replifed import __version__
 from replifed.errors import DataError
 from replifed.progress import Progress, silent
-from replifed.runs.opened import ABOUT, SCHEMA, Run
+from replifed.runs.opened import ABOUT, CLOSING, SCHEMA, Run
 from replifed.store.atomic import replacing
 from replifed.store.provenance import canonical_json
 
@@ -32,28 +32,30 @@ def whole(run: Run, settings: Mapping[str, Any]) -> Run:
     Raises
     ------
     DataError
-        It has no manifest or no record of its environment, or a part is not as the manifest lists it.
+        It lacks a file of its end, or one that the manifest lists, or a part is not as the manifest lists it.
     """
-    for name in ("manifest.csv", "environment.json", "claims.csv"):
+    for name in CLOSING:
         if name not in run:
             raise DataError(f"{run.place}: it has no {name}, which `replifed make all` writes at its end")
-    listed = {row["file"]: row["sha256"] for row in run.rows("manifest.csv") if row["file"]}
+    if not is_sealed(run.read("manifest.csv")):
+        raise DataError(f"{run.place}: manifest.csv was cut short or altered; `snakemake manifest` writes it")
+    digests = listed(run, settings["paths"]["results"], settings["paths"]["figures"])
+    if "claims.csv" not in digests:
+        raise DataError(
+            f"{run.place}: its manifest is that of another folder than {settings['paths']['results']}"
+        )
     parts = {}
     for name, read in run.parts.items():
-        # Names in the manifest begin with the folders of results and of figures.
-        digests = {digest for file, digest in listed.items() if file.endswith(f"/{_tail(name)}")}
-        if name not in _UNLISTED and not digests:
+        if name not in digests and name not in _UNLISTED:
             continue  # made on demand, or left by another run
-        if digests and hashlib.sha256(run.read(name)).hexdigest() not in digests:
+        if name in digests and hashlib.sha256(run.read(name)).hexdigest() != digests[name]:
             raise DataError(
                 f"{run.place}: {name} is not as the manifest lists it; `snakemake verify --cores 1` names "
                 "what changed"
             )
         parts[name] = read
-    tails = {_tail(name) for name in parts}
-    for file in listed:
-        if file.endswith((".parquet", ".tuned.json")) and "/".join(file.split("/")[-3:]) not in tails:
-            raise DataError(f"{run.place}: {file}, which the manifest lists, is missing")
+    if missing := [name for name in digests if name not in parts]:
+        raise DataError(f"{run.place}: {missing[0]}, which the manifest lists, is missing")
     entries = {
         "schema": SCHEMA,
         "replifed": __version__,
@@ -68,10 +70,28 @@ def whole(run: Run, settings: Mapping[str, Any]) -> Run:
     return Run(run.place, {**parts, **more})
 
 
-def _tail(name: str) -> str:
-    """End of a part's name in the manifest, behind the folder of results or of figures."""
-    kind, _, rest = name.partition("/")
-    return rest.replace(".json", ".tuned.json") if kind == "tuned" else rest or name
+def listed(run: Run, results: str = "results", figures: str = "figures") -> dict[str, str]:
+    """Return the hashes that a run's manifest lists, by the names of parts; folders are the manifest's."""
+    found = {}
+    for row in run.rows("manifest.csv"):
+        made, drawn = (row["file"].partition(f"{folder}/") for folder in (results, figures))
+        if drawn[1] and not drawn[0] and drawn[2].endswith(".csv"):
+            found[f"tables/{drawn[2]}"] = row["sha256"]
+        elif made[0] or not made[1]:
+            continue
+        elif made[2].endswith(".parquet"):
+            found[f"histories/{made[2]}"] = row["sha256"]
+        elif made[2].endswith(".tuned.json"):
+            found[f"tuned/{made[2].removesuffix('.tuned.json')}.json"] = row["sha256"]
+        elif made[2] in CLOSING:
+            found[made[2]] = row["sha256"]
+    return found
+
+
+def is_sealed(manifest: bytes) -> bool:
+    """Return whether the last line of a manifest has the hash of those before."""
+    lines, _, seal = manifest.rpartition(b"# ")
+    return hashlib.sha256(lines).hexdigest() in seal.decode(errors="replace").split()
 
 
 def write(run: Run, out: Path, agent: str, files: Mapping[str, bytes], progress: Progress = silent) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from replifed.errors import DataError
 from replifed.parts import COMPARED
+from replifed.runs.archived import is_sealed, listed
 from replifed.runs.opened import ABOUT, CLOSING, Run
 from replifed.store.atomic import explained
 from replifed.store.provenance import canonical_json
@@ -21,7 +22,16 @@ def write(run: Run, folder: Path) -> int:
     """Write a whole run as the reference, in the place of an earlier one; return the number of its files.
 
     Of the histories those of the comparison are kept, which others are compared with.
+
+    Raises
+    ------
+    DataError
+        A file would be too large, or what lies in its place is no reference.
     """
+    if folder.exists() and not (folder / ABOUT).is_file():
+        raise DataError(
+            f"{folder} is no earlier reference: it has no {ABOUT}; remove it, or name another place"
+        )
     kept = [name for name in run.parts if _is_kept(name)]
     folder.parent.mkdir(parents=True, exist_ok=True)
     with explained(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=".reference-") as made:
@@ -39,9 +49,14 @@ def write(run: Run, folder: Path) -> int:
                 )
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        if folder.exists():
-            folder.rename(Path(made, "old"))
-        Path(made, "new").rename(folder)
+        earlier = Path(made, "old")
+        try:
+            if folder.exists():
+                folder.rename(earlier)
+            Path(made, "new").rename(folder)
+        finally:
+            if earlier.exists() and not folder.exists():
+                earlier.rename(folder)
     return len(kept)
 
 
@@ -51,14 +66,16 @@ def _is_kept(name: str) -> bool:
 
 def faults(run: Run) -> list[str]:
     """Name the parts of the reference that are not as its manifest lists them, and those that it lacks."""
-    listed = {row["sha256"] for row in run.rows("manifest.csv")}
+    digests = listed(run)
     unlisted = ("manifest.csv", "environment.json", "settings.json", ABOUT)
-    found = [
+    found = [] if is_sealed(run.read("manifest.csv")) else ["manifest.csv: cut short or altered"]
+    found += [
         f"{name}: not as the manifest lists it"
         for name in run.parts
-        if name not in unlisted and hashlib.sha256(run.read(name)).hexdigest() not in listed
+        if name not in unlisted and hashlib.sha256(run.read(name)).hexdigest() != digests.get(name)
     ]
-    return [*found, *(f"{name}: missing" for name in _ENTRIES if name not in run)]
+    expected = dict.fromkeys((*_ENTRIES, *filter(_is_kept, digests)))
+    return [*found, *(f"{name}: missing" for name in expected if name not in run)]
 
 
 def in_words(run: Run) -> str:
