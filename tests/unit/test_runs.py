@@ -505,6 +505,26 @@ def test_a_certificate_says_what_was_made_again_and_is_not_signed(whole, other, 
     assert "not signed" in files[1].read_text()
 
 
+def test_no_certificate_of_a_paper_that_was_not_compared(whole, other, tmp_path):
+    runs = [opened.open_run(place) for place in (whole, other)]
+    found, person = compared.compare(*runs), {"name": "Ada Lovelace", "ORCID": "0000-0000-0000-0000"}
+    with pytest.raises(DataError, match="share no figure or table of fedac"):
+        certified.write(tmp_path / "new", "fedac", {}, *runs, found, {"fig1": "Figure 1"}, person)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_figure_is_shown_before_its_claims_are_measured(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    for file in ("results/fedplt/claims.csv", "figures/fedplt/fig3.csv"):
+        (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / "results/fedplt/claims.csv").touch()
+    content = opened.reference(ROOT / "reference").read("tables/fedplt/fig3.csv")
+    (tmp_path / "figures/fedplt/fig3.csv").write_bytes(content)
+    assert cli.main(["show", "fedplt/fig3"]) == 0
+    assert "`replifed make fedplt/fig3` does so" in capsys.readouterr().out
+
+
 # -- The reference ---------------------------------------------------------------------------------
 
 

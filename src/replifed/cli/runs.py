@@ -138,7 +138,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     print(compared.as_markdown(shown) if arguments.markdown else compared.as_text(shown))
     if len(lines) > len(shown):
         print(f"... and {len(lines) - len(shown)} more, which --all prints")
-    print(compared.summary(found))
+    print("\n".join([compared.summary(found), *compared.left_out(a, b)]))
     if arguments.html:
         print(arguments.html)
     return 0 if all(one.outcome in compared.SOUND for one in found) else 1
@@ -164,7 +164,7 @@ def _certificate(arguments: argparse.Namespace) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    from replifed.claims.files import MARKS, number_text
+    from replifed.claims.files import MARKS, number_text, read
     from replifed.papers.jobs import shown
     from replifed.runs import kept, opened
 
@@ -177,7 +177,11 @@ def _show(arguments: argparse.Namespace) -> None:
         known = [one.removeprefix("tables/").removesuffix(".csv") for one in run.of_kind("tables")]
         raise ConfigError(unknown_name("figure or table", arguments.name, known))
     print(shown(paper, name, run.read(part)))
-    rows = [row for row in run.rows("claims.csv") if (row["paper"], row["artefact"]) == (paper, name)]
+    if "claims.csv" not in run:
+        print(f"\nits claims are not measured here: `replifed make {arguments.name}` does so")
+        return
+    judged = read(Path(run.place, "claims.csv"))
+    rows = [row for row in judged if (row["paper"], row["artefact"]) == (paper, name)]
     counts = Counter(row["verdict"] for row in rows)
     for row in rows:
         print(f"{MARKS[row['verdict']]} {row['verdict']:12}  {row['id']}  {number_text(row)}")

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from replifed.errors import DataError
 from replifed.runs.compared import OUTCOMES, SOUND, Difference
 from replifed.runs.kept import in_words
 from replifed.runs.opened import Run
@@ -46,8 +47,15 @@ def write(
 
     `about` has the paper's "citation" and "doi", `titles` those of its figures and tables, and `codechecker`
     the "name" and the "ORCID" of who made the run.
+
+    Raises
+    ------
+    DataError
+        No figure or table of the paper was compared.
     """
     rows = outcomes(paper, found, titles)
+    if not rows:
+        raise DataError(f"{run.place} and {reference.place} share no figure or table of {paper}")
     authors, _, rest = about["citation"].partition(": ")
     claims = Counter(one.outcome for one in found if one.kind == "claim" and one.name.startswith(f"{paper}."))
     same = sum(row["comment"].endswith(SOUND) for row in rows)
@@ -63,7 +71,7 @@ def write(
         "paper": {
             "title": rest.partition(". ")[0],
             "authors": [{"name": name.removeprefix("and ").strip()} for name in authors.split(", ")],
-            "reference": f"https://doi.org/{about['doi']}" if "doi" in about else rest,
+            "reference": f"https://doi.org/{about['doi']}" if about.get("doi") else rest,
         },
         "manifest": rows,
         "codechecker": [dict(codechecker)],
