@@ -573,6 +573,18 @@ def test_the_reference_is_shown_where_nothing_was_made(tmp_path, monkeypatch, ca
     assert "did you mean 'fedplt/fig3'?" in capsys.readouterr().err
 
 
+def test_a_run_of_another_scale_is_not_accepted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    folder = tmp_path / "results"
+    folder.mkdir()
+    head, _, rows = (ROOT / "reference/claims.csv").read_text().partition("\n")
+    (folder / "claims.csv").write_text(f"{head}\n{rows.replace(',paper,', ',small,')}")
+    words = ["--golden", str(tmp_path / "reference"), "--file", str(folder / "claims.csv")]
+    assert cli.main(["claims", "accept", *words]) == 2
+    assert "is of scale small, and the settings are those of scale paper" in capsys.readouterr().err
+    assert not (tmp_path / "reference").exists()
+
+
 def test_a_run_is_accepted_whole_or_not_at_all(other, tmp_path):
     run = archived.whole(opened.of_folders(other / "results", other / "figures"), SETTINGS)
     folder = tmp_path / "reference"

@@ -199,12 +199,16 @@ def _accept_run(arguments: argparse.Namespace, golden: Path) -> list[str]:
     from replifed.claims import reference
     from replifed.runs import archived, kept, opened
 
-    config = load_config(arguments)
+    config = load_config(with_small(arguments))
     run = opened.open_run(arguments.file.parent)
-    if arguments.file.name != "claims.csv" or not set(config["papers"]) <= {
-        row["paper"] for row in run.rows("claims.csv")
-    }:
+    rows = run.rows("claims.csv")
+    if arguments.file.name != "claims.csv" or not set(config["papers"]) <= {row["paper"] for row in rows}:
         raise ConfigError(f"{arguments.file}: the reference is that of all papers, from `replifed make all`")
+    if others := {row.get("scale", "") for row in rows} - {config["scale"]}:
+        raise ConfigError(
+            f"{arguments.file} is of scale {', '.join(sorted(others))}, and the settings are those of scale "
+            f"{config['scale']}"
+        )
     _, moved = reference.changes(arguments.file, golden)
     kept.write(archived.whole(run, config), golden)
     return moved
