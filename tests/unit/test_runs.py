@@ -21,7 +21,9 @@ from rocrate.rocrate import ROCrate
 
 from replifed import cli
 from replifed.claims import reference, scores, tables
+from replifed.claims.files import MARKS
 from replifed.claims.verdicts import COLUMNS
+from replifed.cli import make
 from replifed.errors import DataError
 from replifed.papers.jobs import every_claim
 from replifed.runs import archived, certified, compared, frames, kept, opened, page
@@ -583,6 +585,17 @@ def test_a_run_of_another_scale_is_not_accepted(tmp_path, monkeypatch, capsys):
     assert cli.main(["claims", "accept", *words]) == 2
     assert "is of scale small, and the settings are those of scale paper" in capsys.readouterr().err
     assert not (tmp_path / "reference").exists()
+
+
+def test_a_statement_has_its_status_here_and_in_the_reference():
+    run = opened.reference(ROOT / "reference")
+    rows = run.rows("claims.csv")
+    one = next(one for one in run.rows("statements.csv") if one["statement_id"].startswith("fedplt."))
+    own = [row for row in rows if row["statement_id"] == one["statement_id"]]
+    first, *told = make._of_statement(one["statement_id"], own, {row["id"]: row for row in rows})
+    assert first == one["statement_id"]
+    here = f"{MARKS[one['status']]} {one['status']}: {scores.STATUSES[one['status']]}"
+    assert told == [f"  {here}", f"  reference run: {here}"]
 
 
 def test_a_run_is_accepted_whole_or_not_at_all(other, tmp_path):

@@ -122,9 +122,11 @@ def _make_claims(arguments: argparse.Namespace, config: Mapping[str, Any]) -> in
     status = call_snakemake(files, arguments)
     if status == 0 and not arguments.dry_run:
         accepted, told = _accepted()
-        for row in (row for file in files for row in read(file)):
-            print("\n".join(_in_full(row, accepted)))
-        print(told)
+        rows = [row for file in files for row in read(file)]
+        lines = [line for row in rows for line in _in_full(row, accepted)]
+        if arguments.name not in {row["id"] for row in rows}:
+            lines += _of_statement(arguments.name, rows, accepted)
+        print("\n".join([*lines, told]))
     return status
 
 
@@ -150,6 +152,20 @@ def _in_full(row: Mapping[str, str], accepted: Mapping[str, Mapping[str, str]]) 
             told = number_text(one) or one["note"]
             words = ", ".join(filter(None, (one["data"], one["scale"], one["options"] if who == "" else "")))
             yield f"  {who}{MARKS[one['verdict']]} {one['verdict']}: {told}  [{words}]"
+
+
+def _of_statement(
+    name: str, rows: list[dict[str, str]], accepted: Mapping[str, Mapping[str, str]]
+) -> Iterator[str]:
+    """Yield the status of a statement, here and in the reference."""
+    from replifed.claims import scores
+    from replifed.claims.files import MARKS
+
+    yield name
+    there = [row for row in accepted.values() if row["statement_id"] == name]
+    for who, several in (("", rows), ("reference run: ", there)):
+        for one in scores.statements(several):
+            yield f"  {who}{MARKS[one['status']]} {one['status']}: {scores.STATUSES[one['status']]}"
 
 
 def _verdicts(name: str, config: Mapping[str, Any], options: str, every: bool) -> Iterator[str]:
