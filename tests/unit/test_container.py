@@ -1,10 +1,11 @@
-"""The Containerfile, as far as it can be checked without building an image; and how to cite."""
+"""The Containerfile and the workflows of GitHub, without building or running them; and how to cite."""
 
 from __future__ import annotations
 
 import json
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -64,3 +65,11 @@ def test_the_citation_is_of_this_version():
     preferred = cited["preferred-citation"]
     assert cited["version"] == preferred["version"] == __version__
     assert [cited[key] == preferred[key] for key in ("title", "authors", "license")] == [True] * 3
+
+
+def test_workflows_of_github_fit_their_schema():
+    files = sorted(map(str, (ROOT / ".github/workflows").iterdir()))
+    assert files
+    words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *files]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
