@@ -132,7 +132,7 @@ def other_readings(statement: Row) -> str:
     if hold == ran:
         return f"{'robust: ' if statement['robust'] else ''}{hold} of {ran}"
     if not hold:
-        return f"none of {ran}"
+        return f"none of {ran}" if ran > 1 else "not in the other"
     failing = "; ".join(f"`{reading}`" for reading in statement["fail_in"].split(" | "))
     return f"{hold} of {ran}, not {failing}"
 

@@ -38,7 +38,7 @@ def whole(run: Run, settings: Mapping[str, Any]) -> Run:
         if name not in run:
             raise DataError(f"{run.place}: it has no {name}, which `replifed make all` writes at its end")
     if not is_sealed(run.read("manifest.csv")):
-        raise DataError(f"{run.place}: manifest.csv was cut short or altered; `snakemake manifest` writes it")
+        raise DataError(f"{run.place}: manifest.csv was cut short or altered; `replifed make all` writes it")
     digests = listed(run, settings["paths"]["results"], settings["paths"]["figures"])
     if "claims.csv" not in digests:
         raise DataError(

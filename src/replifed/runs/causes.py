@@ -89,7 +89,7 @@ def of_papers(a: Run, b: Run, papers: Iterable[str]) -> dict[str, str]:
             shared.append(f"other sources: {' against '.join(names)}")
     found = {}
     for paper in papers:
-        changed = list(_changes(*(one.get(paper) for one in settings))) if all(settings) else []
+        changed = list(_changes(settings[0].get(paper), settings[1].get(paper))) if all(settings) else []
         own = [f"other settings: {_first(changed)}"] if changed else []
         found[paper] = "; ".join([*own, *shared])
     return found
