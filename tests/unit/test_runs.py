@@ -224,8 +224,30 @@ def test_what_twins_differ_by_is_let_pass(whole, other, tmp_path):
     found = differences(first, other)
     assert {one.outcome for one in found} == {"within tolerance"}
     assert {one.kind for one in found} == {"history", "table"}, "a table follows its runs"
+    table(other, "lost")
+    assert [one.kind for one in differences(first, other) if one.outcome == "moved"] == ["table"]
+    table(other)
     history(other, 1 + 5e-3, twin=1e-4)
     assert differences(first, other)[0].outcome == "moved"
+
+
+@pytest.mark.parametrize(
+    "kind, outcome", [("near", "within tolerance"), ("shape", "moved"), ("identity", "moved")]
+)
+def test_a_share_of_cases_has_no_tolerance(other, tmp_path, kind, outcome):
+    second = Path(shutil.copytree(other, tmp_path / "second"))
+    claim(other, "0.9", kind=kind)
+    claim(second, "0.9000001", kind=kind)
+    (found,) = (one for one in differences(other, second) if one.kind == "claim" and one.column == "measured")
+    assert found.outcome == outcome
+
+
+def test_runs_of_two_scales_are_not_compared(other, tmp_path, capsys):
+    second = Path(shutil.copytree(other, tmp_path / "second"))
+    claim(other, scale="small")
+    claim(second, scale="paper")
+    assert cli.main(["diff", str(other), str(second)]) == 2
+    assert f"{other}/results is of scale small" in capsys.readouterr().err.replace(" \n", "")
 
 
 def test_another_processor_is_a_cause(whole, other):

@@ -50,8 +50,12 @@ def compare(a: Run, b: Run, progress: Progress = silent) -> list[Difference]:
     Raises
     ------
     DataError
-        They have no paper in common.
+        They have no paper in common, or are of different scales.
     """
+    scales = {run.place: _scale(run) for run in (a, b)}
+    if len({*scales.values()} - {""}) > 1:
+        told = ", ".join(f"{place} is of scale {scale}" for place, scale in scales.items())
+        raise DataError(f"{told}: compare runs of one scale")
     shared = papers(a) & papers(b)
     if not shared:
         raise DataError(f"{a.place} and {b.place} have no paper in common: there is nothing to compare")
@@ -95,6 +99,13 @@ def papers(run: Run) -> set[str]:
 
 def _judged(run: Run) -> set[str]:
     return {row["paper"] for row in run.rows("claims.csv")} if "claims.csv" in run else set()
+
+
+def _scale(run: Run) -> str:
+    """Return the scale of a run; "" if it does not say, as references do not."""
+    rows = run.rows("claims.csv") if "claims.csv" in run else ()
+    scales = {row["scale"] for row in rows if row.get("scale")}
+    return ", ".join(sorted(scales)) or str(run.entries("settings.json").get("scale", ""))
 
 
 def left_out(a: Run, b: Run) -> list[str]:
@@ -178,7 +189,9 @@ def _with_causes(found: list[Difference], a: Run, b: Run, beside: Mapping[str, s
             yield one
             continue
         used = sorted({*_sources(one.name, settings, worst)} & set(worst), key=worst.__getitem__)
-        followed = excused & set(used) and all(OUTCOMES[worst[name][0]] in SOUND for name in used)
+        sound = all(OUTCOMES[worst[name][0]] in SOUND for name in used)
+        # Rows that are gone, and other words, do not follow.
+        followed = excused & set(used) and sound and math.isfinite(one.share)
         because = f"from {used[0]}{f' and {len(used) - 1} more' * (len(used) > 1)}" if used else ""
         told = (because, one.cause, "" if because else beside[one.name.split("/")[1]])
         yield one._replace(
@@ -251,7 +264,8 @@ def _measured(name: str, x: Mapping[str, str], y: Mapping[str, str], cause: str)
     if not (was and now and math.isfinite(float(was)) and math.isfinite(float(now))) or unit not in UNITS:
         text = f"{was or 'nothing'} against {now or 'nothing'}"
         return Difference("claim", name, "measured", MOVED, float("inf"), text, cause)
-    share = abs(float(was) - float(now)) / tolerance(float(now), unit)
+    exact = {"identity", "shape"} & {x.get("kind"), y.get("kind")}  # shares of cases
+    share = float("inf") if exact else abs(float(was) - float(now)) / tolerance(float(now), unit)
     outcome = MOVED if share > 1 else WITHIN
     text = f"{float(was):.6g} against {float(now):.6g} {unit}"
     return Difference("claim", name, "measured", outcome, share, text, cause)
