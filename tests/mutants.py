@@ -1,11 +1,12 @@
 """Does a test notice when a method is wrong? Run on demand: python tests/mutants.py [NAME ...] [--most N].
 
-From the syntax tree of each method's module (of its parent's, where it has no functions of its own), and of
-what several methods share, come mutants: a sign turned, a term or a map dropped, operands or arguments
-swapped, a number off by one. Each is imported in place of its module by the tests that mention that module
-(for what is shared, also by those of a method made of it), file by file, until one fails. A mutant that no
-test catches has survived: either the tests want a stronger one, or the mutant computes the same; then it has
-a line, with the reason, in `mutants_equivalent.csv`, and does not count.
+From the syntax tree of each method's module (of its parent's, where it has no functions of its own), of
+what several methods share, and of each client and server on the wire (`forms.fedavg`), come mutants: a sign
+turned, a term or a map dropped, operands or arguments swapped, a number off by one. Each is imported in
+place of its module by the tests that mention that module (for what is shared, also by those of a method
+made of it), file by file, until one fails. A mutant that no test catches has survived: either the tests
+want a stronger one, or the mutant computes the same; then it has a line, with the reason, in
+`mutants_equivalent.csv`, and does not count.
 
 `--record FILE` keeps what is found, mutant by mutant: the same command goes on where it was ended, and runs
 anew what has changed since in the methods, though not what has in the tests. `--against FILE` compares the
@@ -35,6 +36,7 @@ from typing import NamedTuple
 
 from replifed.algorithms.registry import METHODS
 from replifed.store.atomic import replacing
+from replifed.wire.forms import MODULES as FORMS
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "tests/unit"
@@ -54,6 +56,8 @@ SHARED = {
     "splitting_theory": "fedplt",
     "weighting": "fedprox",
 }
+# What clients and servers on the wire share.
+SHARED_FORMS = ("common", "newton_type")
 # Functions that check settings, name what may be seen, or choose small settings.
 _NO_FORMULAS = ("__post_init__", "observe", "example")
 _SECONDS = 600  # for one file of tests, also beside other work
@@ -109,7 +113,7 @@ class Part(NamedTuple):
     def key(self) -> tuple[str, str, str]:
         """How a record's rows of this source begin."""
         digest = hashlib.sha256(self.source.encode()).hexdigest()[:12]
-        return self.names, self.module.rpartition(".")[2], digest
+        return self.names, self.module.removeprefix("replifed.").partition(".")[2], digest
 
 
 def mutants(source: str) -> list[Mutant]:
@@ -184,11 +188,25 @@ def parts() -> list[Part]:
         homes[home(name)].append(name)
     found = [(names, with_functions(names[0]), names[0]) for names in homes.values()]
     found += [([name], f"replifed.algorithms.{name}", method) for name, method in SHARED.items()]
-    sources = (Path(import_module(module).__file__).read_text(encoding="utf-8") for _, module, _ in found)
-    return [
-        Part(" ".join(names), module, source, tests_of(module, {*names, home(method).rpartition(".")[2]}))
-        for (names, module, method), source in zip(found, sources, strict=True)
+    made = [
+        Part(
+            " ".join(names),
+            module,
+            text_of(module),
+            tests_of(module, {*names, home(method).rpartition(".")[2]}),
+        )
+        for names, module, method in found
     ]
+    forms = (f"forms.{name}" for name in sorted({*FORMS.values(), *SHARED_FORMS}))
+    wire = [str(UNIT / "test_wire.py")]
+    return made + [
+        Part(name, f"replifed.wire.{name}", text_of(f"replifed.wire.{name}"), wire) for name in forms
+    ]
+
+
+def text_of(module: str) -> str:
+    """Source of a module."""
+    return Path(import_module(module).__file__).read_text(encoding="utf-8")
 
 
 def home(method: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 METHODS = TESTS.parent / "src/replifed/algorithms"
+WIRE = TESTS.parent / "src/replifed/wire"
 SOURCE = "def f(x, y):\n    return x - y\n"
 
 
@@ -26,7 +27,8 @@ def test_every_equivalent_mutant_exists_and_has_a_reason(program):
     listed = program.equivalents()
     assert listed
     for (module, *change), reason in listed.items():
-        source = (METHODS / f"{module}.py").read_text(encoding="utf-8")
+        folder = WIRE if module.startswith("forms.") else METHODS
+        source = (folder / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
         made = [[one.code, one.was, one.now] for one in program.mutants(source)]
         assert change in made
         assert reason
@@ -53,9 +55,14 @@ def test_a_mutant_is_its_source_but_for_the_change(program):
 
 def test_no_module_with_formulas_is_left_out(program):
     every = program.parts()
-    formulas = {file.stem for file in METHODS.glob("*.py") if program.mutants(file.read_text("utf-8"))}
-    assert formulas - {"guarded", "own", "registry"} == {part.key()[1] for part in every}
-    assert {name for part in every for name in part.names.split()} == {*program.METHODS, *program.SHARED}
+    formulas, of_forms = (
+        {file.stem for file in folder.glob("*.py") if program.mutants(file.read_text("utf-8"))}
+        for folder in (METHODS, WIRE / "forms")
+    )
+    forms = {f"forms.{name}" for name in of_forms - {"__init__"}}
+    assert (formulas - {"guarded", "own", "registry"}) | forms == {part.key()[1] for part in every}
+    named = {name for part in every for name in part.names.split()}
+    assert named == {*program.METHODS, *program.SHARED} | forms
     first = {part.names: Path(part.tests[0]).stem for part in every}
     assert first["fedplt"] == "test_fedplt_methods"
     assert first["fednl"] == "test_qshed_methods"
