@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from replifed.algorithms.line_search import Armijo
 from replifed.algorithms.local_solvers import Accelerated, Exact, Gradient, Noisy, Stochastic
 from replifed.algorithms.registry import METHODS, method_class
 from replifed.contract.problems import make
@@ -53,16 +54,18 @@ CASES: list[tuple[str, dict[str, Any], Any, float]] = [
         1e-9,
     ),
     ("tamuna", {"solver": Stochastic(steps=3, batch=4), "sparsity": 2}, SOME, 1e-9),
-    ("tamuna", {"sparsity": 3, "solver": Gradient(steps=3, step=0.02)}, None, 1e-9),
+    ("tamuna", {"sparsity": 3, "eta": 0.03, "solver": Gradient(steps=3, step=0.02)}, None, 1e-9),
     ("tamuna", {}, MASK, 1e-9),
     ("fedgradmp", {"radius": 0.2}, SOME, 1e-9),
     ("fedgradmp", {"solver": "sgd", "step": 0.05, "reuse": True, "inner_steps": 2, "batch": 4}, None, 1e-9),
     ("fedgradmp", {"solver": "gd", "inner_steps": 3}, None, 1e-9),
     ("fednl", {"vector_bits": 30}, None, 1e-7),
+    ("fednl", {"vector_bits": 30, "b_max": 14, "quantised": True}, None, 1e-7),
     ("fednl", {"compressor": "topk", "option": 2, "alpha": 0.5}, None, 1e-7),
     ("fednl", {"quantised": True, "b_max": 24, "start": "hessian", "line_search": None}, None, 1e-7),
     ("qshed", {}, None, 1e-9),
-    ("qshed", {"normalise": True, "renewals": 3}, None, 1e-9),
+    # So large a share of the decrease is met by no step: the last trial is taken.
+    ("qshed", {"normalise": True, "renewals": 3, "line_search": Armijo(c=0.9, trials=2)}, None, 1e-9),
 ]
 
 
