@@ -83,7 +83,9 @@ def _finding(statements: Iterable[Row]) -> str:
     ]
     if len(others) > _FEW:
         more = f"{len(others)} {'other ' * bool(told)}statements"
-        lines.append(f"- {more}: {scores.in_words(scores.by_status(others))}\n")
+        counts = scores.by_status(others)
+        found = (f"{counts[status]} {status}" for status in scores.STATUSES if counts[status])
+        lines.append(f"- {more}: {', '.join(found)}\n")
     return "\n" + "".join(lines) if lines else ""
 
 
