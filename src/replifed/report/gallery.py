@@ -11,7 +11,8 @@ from replifed.claims import files, scores
 from replifed.claims.scores import Row
 from replifed.report.artefacts import in_order, stamp_of, words_of
 from replifed.report.curves import read
-from replifed.report.sentences import marks
+from replifed.report.score import few
+from replifed.report.sentences import caveats
 from replifed.store import hashes
 from replifed.store.atomic import replacing, write_text
 
@@ -78,14 +79,12 @@ def _finding(statements: Iterable[Row]) -> str:
     others = [one for one in statements if not scores.is_main(one)]
     told = [*filter(scores.is_main, statements), *others * (len(others) <= _FEW)]
     lines = [
-        f"- **{one['status']}**{marks(one)}: {one['statement']}{' *Main claim.*' * scores.is_main(one)}\n"
+        f"- **{one['status']}**{caveats(one)}: {one['statement']}{' *Main claim.*' * scores.is_main(one)}\n"
         for one in told
     ]
     if len(others) > _FEW:
         more = f"{len(others)} {'other ' * bool(told)}statements"
-        counts = scores.by_status(others)
-        found = (f"{counts[status]} {status}" for status in scores.STATUSES if counts[status])
-        lines.append(f"- {more}: {', '.join(found)}\n")
+        lines.append(f"- {more}: {few(scores.by_status(others))}\n")
     return "\n" + "".join(lines) if lines else ""
 
 

@@ -43,7 +43,7 @@ def score(paper: str, statements: Iterable[Row]) -> Score:
 def summary(papers: Iterable[Score]) -> str:
     """Markdown, a line: the main claims of all papers by status."""
     main = sum((one.main for one in papers), Counter[str]())
-    return f"**{counted(main.total(), 'main claim')}: {_few(main, _AS_NAMED)}**\n"
+    return f"**{counted(main.total(), 'main claim')}: {few(main)}**\n"
 
 
 def table(papers: Sequence[Score]) -> str:
@@ -54,16 +54,16 @@ def table(papers: Sequence[Score]) -> str:
         cells = [
             f"`{one.paper}`",
             *(f"{one.main[status]}" if one.main else "" for status in STATUSES),
-            _few(one.printed, _PRINTED),
+            few(one.printed, _PRINTED),
             one.met.in_words,
-            _few(one.others, _AS_NAMED),
+            few(one.others),
         ]
         lines.append(row(*cells))
     return "".join(lines)
 
 
-def _few(count: Mapping[str, int], words: Mapping[str, str]) -> str:
-    """A count in words, without zeros."""
+def few(count: Mapping[str, int], words: Mapping[str, str] = _AS_NAMED) -> str:
+    """A count in words, by default of statuses, without zeros."""
     return ", ".join(f"{count[name]} {word}" for name, word in words.items() if count[name])
 
 

@@ -106,7 +106,7 @@ def _main_claims(main: Sequence[Row], claims: Sequence[Row], pictures: Mapping[s
     for one in main:
         says = f"{one['statement']} ({one['place']})" if one["place"] else one["statement"]
         accounts = one["printed"], one["explained"] if axes.explained else ""
-        status = f"**{one['status']}**{marks(one)}"
+        status = f"**{one['status']}**{caveats(one)}"
         text += row(says, status, *accounts, other_readings(one), measured(one, by_id))
     met = f"\n{scores.printed_in_words(main).capitalize()}.\n"
     for one in main:
@@ -116,7 +116,7 @@ def _main_claims(main: Sequence[Row], claims: Sequence[Row], pictures: Mapping[s
     return f"{text}{met}\n"
 
 
-def marks(statement: Row) -> str:
+def caveats(statement: Row) -> str:
     """What is to be known beside a status: its data, and whether the explained account was fitted on it."""
     fit = statement["fit"] if statement["status"] == "consistent" else ""
     data = f"{statement['data']} data" if statement["data"] in ("substitute", "surrogate") else ""
@@ -183,7 +183,7 @@ def _line(sentence: Sentence, statement: Row | None, count: int) -> str:
     if statement is None:
         return row(sentence.place, sentence.says, "informs alone", named)
     says = sentence.says + " **Main claim.**" * sentence.main
-    status = statement["status"] + marks(statement)
+    status = statement["status"] + caveats(statement)
     if int(statement["readings"]):
         status += f"; {other_readings(statement)}"
     return row(sentence.place, says, status, named)

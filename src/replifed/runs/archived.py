@@ -16,6 +16,7 @@ from replifed.errors import DataError
 from replifed.progress import Progress, silent
 from replifed.runs.opened import ABOUT, CLOSING, SCHEMA, Run
 from replifed.store.atomic import replacing
+from replifed.store.manifest import is_sealed
 from replifed.store.provenance import canonical_json
 
 METADATA, WORKFLOW = "ro-crate-metadata.json", "workflow/Snakefile"
@@ -86,12 +87,6 @@ def listed(run: Run, results: str = "results", figures: str = "figures") -> dict
         elif made[2] in CLOSING:
             found[made[2]] = row["sha256"]
     return found
-
-
-def is_sealed(manifest: bytes) -> bool:
-    """Return whether the last line of a manifest has the hash of those before."""
-    lines, _, seal = manifest.rpartition(b"# ")
-    return hashlib.sha256(lines).hexdigest() in seal.decode(errors="replace").split()
 
 
 def write(run: Run, out: Path, agent: str, files: Mapping[str, bytes], progress: Progress = silent) -> int:

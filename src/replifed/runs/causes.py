@@ -9,8 +9,11 @@ from replifed.runs.opened import Run
 
 UNKNOWN = "data, settings, sources, versions and processor are the same"
 _MACHINE = {
-    **{"processor": "another processor", "blas": "other linear algebra", "features": "other instructions"},
-    **{"threads": "other threads", "system": "another system"},
+    "processor": "another processor",
+    "blas": "other linear algebra",
+    "features": "other instructions",
+    "threads": "other threads",
+    "system": "another system",
 }
 _STATED = 3  # changes of one kind
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from replifed.errors import DataError
 from replifed.parts import COMPARED
-from replifed.runs.archived import is_sealed, listed
+from replifed.runs.archived import listed
 from replifed.runs.opened import ABOUT, CLOSING, Run
 from replifed.store.atomic import explained
+from replifed.store.manifest import is_sealed
 from replifed.store.provenance import canonical_json
 
 LARGEST = 2 << 20  # bytes of a file

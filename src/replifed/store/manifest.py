@@ -104,15 +104,21 @@ def _seal(lines: bytes) -> str:
     return f"# {rows} files, sha256 {hashlib.sha256(lines).hexdigest()}\n"
 
 
+def is_sealed(manifest: bytes) -> bool:
+    """Return whether the last line of a manifest has the number and the hash of those before."""
+    lines, mark, end = manifest.rpartition(b"# ")
+    return mark + end == _seal(lines).encode()
+
+
 def _read(manifest: Path) -> dict[str, Stored] | None:
     """Return the files that a manifest lists; None if it is missing or damaged."""
     try:
-        lines, mark, end = manifest.read_bytes().rpartition(b"# ")
+        content = manifest.read_bytes()
     except OSError:
         return None
-    if mark + end != _seal(lines).encode():
+    if not is_sealed(content):
         return None
-    rows = csv.DictReader(io.StringIO(lines.decode()))
+    rows = csv.DictReader(io.StringIO(content.rpartition(b"# ")[0].decode()))
     return {row["file"]: Stored(row["sha256"], int(row["bytes"])) for row in rows}
 
 
