@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -47,16 +48,17 @@ def read_csv(content: bytes) -> pd.DataFrame:
 
 def columns(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[Column]:
     """Compare two tables with the same order of rows."""
+    runs = [cache(partial(_runs, frame)) for frame in (a, b)]
     for name in [*a.columns, *(name for name in b.columns if name not in a.columns)]:
         if name not in a.columns or name not in b.columns:
             yield Column(name, MISSING, np.inf, f"only in {'A' if name in a.columns else 'B'}")
         elif len(a) != len(b):
             yield Column(name, MOVED, np.inf, f"{len(a)} rows against {len(b)}")
         else:
-            yield _column(name, a, b)
+            yield _column(name, a, b, runs)
 
 
-def _column(name: str, a: pd.DataFrame, b: pd.DataFrame) -> Column:
+def _column(name: str, a: pd.DataFrame, b: pd.DataFrame, runs: list[Callable[[], NDArray]]) -> Column:
     if a[name].equals(b[name]):
         return Column(name, IDENTICAL)
     x, y = _numbers(a[name]), _numbers(b[name])
@@ -67,9 +69,10 @@ def _column(name: str, a: pd.DataFrame, b: pd.DataFrame) -> Column:
         apart = np.where(same, 0.0, np.abs(x - y))
         apart[np.isnan(apart)] = np.inf  # a number against none
         sizes = np.maximum(np.abs(x), np.abs(y))
-        rounding = RELATIVE * sizes + FLOOR * _largest(sizes, a) + LEAST
+        rounding = RELATIVE * sizes + FLOOR * _largest(sizes, runs[0]()) + LEAST
         # The smaller of both: a number that was changed lies far from its own twins, too.
-        allowed = np.fmax(rounding, np.fmin(_between_twins(name, a), _between_twins(name, b)))
+        gaps = (_between_twins(name, frame, of) for frame, of in zip((a, b), runs, strict=True))
+        allowed = np.fmax(rounding, np.fmin(*gaps))
         shares = np.where(apart == 0, 0.0, apart / np.where(np.isfinite(allowed), allowed, 0.0))
     shares[np.isnan(shares)] = np.inf
     if not shares.any():
@@ -113,7 +116,7 @@ def _texts(name: str, x: NDArray, y: NDArray) -> Column:
     return Column(name, MOVED, np.inf, text)
 
 
-def _between_twins(name: str, frame: pd.DataFrame) -> NDArray:
+def _between_twins(name: str, frame: pd.DataFrame, runs: Callable[[], NDArray]) -> NDArray:
     """Distance of each number from its run's twins, the largest up to its round; 0 where no twin was kept."""
     base = next((name.removesuffix(end) for end in _TWINS if name.endswith(end)), name)
     twins = [f"{base}{end}" for end in _TWINS if f"{base}{end}" in frame]
@@ -123,20 +126,23 @@ def _between_twins(name: str, frame: pd.DataFrame) -> NDArray:
     for twin in twins:
         gap = np.fmax(gap, (frame[base] - frame[twin]).abs().to_numpy(float))
     gap[~np.isfinite(gap)] = np.nan  # one of the two diverged, which says nothing of the other
-    return frame.assign(gap=gap)["gap"].groupby(_runs(frame), sort=False, dropna=False).cummax().to_numpy()
+    return frame.assign(gap=gap)["gap"].groupby(runs()).cummax().to_numpy()
 
 
-def _largest(sizes: NDArray, frame: pd.DataFrame) -> NDArray:
+def _largest(sizes: NDArray, runs: NDArray) -> NDArray:
     """Largest finite number of each row's run: next to one that diverged, small numbers of others count."""
-    known = frame.assign(size=np.where(np.isfinite(sizes), sizes, 0.0))["size"]
-    return known.groupby(_runs(frame), sort=False, dropna=False).transform("max").to_numpy()
+    most = np.zeros(runs.max(initial=0) + 1)
+    np.maximum.at(most, runs, np.where(np.isfinite(sizes), sizes, 0.0))
+    return most[runs]
 
 
-def _runs(frame: pd.DataFrame) -> list[NDArray]:
-    """What tells runs apart: the columns before the round; without a round, all rows are of one."""
+def _runs(frame: pd.DataFrame) -> NDArray:
+    """Number of each row's run: columns before the round tell runs apart, without a round there is one."""
     names = list(frame.columns)
     labels = names[: names.index("round")] if "round" in names else []
-    return [frame[label].astype(str).to_numpy() for label in labels] or [np.zeros(len(frame))]
+    if not labels:
+        return np.zeros(len(frame), int)
+    return frame[labels].astype(str).groupby(labels, sort=False).ngroup().to_numpy()
 
 
 def _where(frame: pd.DataFrame, at: int) -> str:
