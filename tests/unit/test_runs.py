@@ -232,12 +232,13 @@ def test_what_twins_differ_by_is_let_pass(whole, other, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind, outcome", [("near", "within tolerance"), ("shape", "moved"), ("identity", "moved")]
+    "kind, unit, outcome",
+    [("near", "rounds", "within tolerance"), ("shape", "", "moved"), ("identity", "", "moved")],
 )
-def test_a_share_of_cases_has_no_tolerance(other, tmp_path, kind, outcome):
+def test_a_share_of_cases_has_no_tolerance(other, tmp_path, kind, unit, outcome):
     second = Path(shutil.copytree(other, tmp_path / "second"))
-    claim(other, "0.9", kind=kind)
-    claim(second, "0.9000001", kind=kind)
+    claim(other, "0.9", kind=kind, unit=unit)
+    claim(second, "0.9000001", kind=kind, unit=unit)
     (found,) = (one for one in differences(other, second) if one.kind == "claim" and one.column == "measured")
     assert found.outcome == outcome
 
@@ -248,6 +249,16 @@ def test_runs_of_two_scales_are_not_compared(other, tmp_path, capsys):
     claim(second, scale="paper")
     assert cli.main(["diff", str(other), str(second)]) == 2
     assert f"{other}/results is of scale small" in capsys.readouterr().err.replace(" \n", "")
+
+
+def test_of_equally_bad_runs_the_first_by_name_is_told():
+    runs = [
+        compared.Difference("history", f"histories/fedht/{name}/fedht.parquet", "objective", "moved", 2.0)
+        for name in "bdac"
+    ]
+    table, run = compared.Difference("table", "tables/fedht/fig1.csv", "mean", "moved"), opened.Run("A", {})
+    *_, told = compared._with_causes([*runs, table], run, run, {"fedht": ""})
+    assert told.cause == "from histories/fedht/a/fedht.parquet and 3 more"
 
 
 def test_another_processor_is_a_cause(whole, other):

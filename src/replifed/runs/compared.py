@@ -188,7 +188,8 @@ def _with_causes(found: list[Difference], a: Run, b: Run, beside: Mapping[str, s
         if one.kind != "table" or one.outcome not in (MOVED, WITHIN):
             yield one
             continue
-        used = sorted({*_sources(one.name, settings, worst)} & set(worst), key=worst.__getitem__)
+        known = {*_sources(one.name, settings, worst)} & set(worst)
+        used = sorted(known, key=lambda name: (worst[name], name))
         sound = all(OUTCOMES[worst[name][0]] in SOUND for name in used)
         # Rows that are gone, and other words, do not follow.
         followed = excused & set(used) and sound and math.isfinite(one.share)
@@ -264,8 +265,7 @@ def _measured(name: str, x: Mapping[str, str], y: Mapping[str, str], cause: str)
     if not (was and now and math.isfinite(float(was)) and math.isfinite(float(now))) or unit not in UNITS:
         text = f"{was or 'nothing'} against {now or 'nothing'}"
         return Difference("claim", name, "measured", MOVED, float("inf"), text, cause)
-    exact = {"identity", "shape"} & {x.get("kind"), y.get("kind")}  # shares of cases
-    share = float("inf") if exact else abs(float(was) - float(now)) / tolerance(float(now), unit)
+    share = abs(float(was) - float(now)) / tolerance(float(now), unit)
     outcome = MOVED if share > 1 else WITHIN
     text = f"{float(was):.6g} against {float(now):.6g} {unit}"
     return Difference("claim", name, "measured", outcome, share, text, cause)
