@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -58,7 +58,7 @@ def columns(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[Column]:
             yield _column(name, a, b, runs)
 
 
-def _column(name: str, a: pd.DataFrame, b: pd.DataFrame, runs: list[Callable[[], NDArray]]) -> Column:
+def _column(name: str, a: pd.DataFrame, b: pd.DataFrame, runs: Sequence[Callable[[], NDArray]]) -> Column:
     if a[name].equals(b[name]):
         return Column(name, IDENTICAL)
     x, y = _numbers(a[name]), _numbers(b[name])
