@@ -79,6 +79,10 @@ def proxy(target: int, traffic: Traffic) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def handle(self) -> None:
+            with suppress(ConnectionError):  # of a node that was killed
+                super().handle()
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             head = len(self.requestline) + 2 + len(str(self.headers))
