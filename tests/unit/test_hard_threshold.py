@@ -7,8 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from replifed.kernels.selection import keep_in_segment
 from replifed.network.ledger import dense_bits, sparse_bits
-from replifed.operators.hard_threshold import hard_threshold, largest, support_bits
+from replifed.operators.hard_threshold import as_integers, hard_threshold, largest, support_bits
 
 # Few distinct magnitudes: most draws have ties at the cut, of both signs.
 CROWDED = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, -2.0])
@@ -64,6 +65,19 @@ def test_many_zeros_make_no_difference(share, tau, dtype, scale):
     assert np.array_equal(kept, expected)
     v[2, 3, 9] = np.nan
     assert np.isnan(hard_threshold(v, tau)[2, 3, 9])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(matrices(), matrices(CROWDED)), st.integers(1, 13), st.integers(0, 2**63 - 1))
+def test_no_guess_of_the_threshold_makes_a_difference(v, tau, guess):
+    """From far below the least entry kept, from far above, and from what the step before has returned."""
+    row = np.ascontiguousarray(v[0])
+    integers, most = as_integers(row)
+    scratch = np.empty(len(row), np.int64), np.empty(len(row) + 1, np.int32)
+    names, kept = np.arange(len(row), dtype=np.int32), np.empty_like(integers)
+    for _ in range(2):
+        guess = keep_in_segment(integers, most, names, tau, guess, scratch, kept)
+        assert np.array_equal(kept.view(float), by_sorting(row, tau))
 
 
 def test_the_largest_are_marked_and_zeros_never():

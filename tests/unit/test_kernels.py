@@ -234,7 +234,7 @@ def test_scratch_behind_the_numbers_is_not_looked_at(n):
     (integers, most), tau = as_integers(v), n // 2
     scratch = np.full(n + 1, integers[0]), np.zeros(n + 1, np.int32)
     kept = np.empty_like(integers)
-    keep_in_segment(integers, most, keys[:n], tau, scratch, kept)
+    keep_in_segment(integers, most, keys[:n], tau, 0, scratch, kept)
     np.testing.assert_array_equal(kept != 0, np.arange(n) < tau)
 
 

@@ -19,7 +19,7 @@ def linear_steps(
     X, place, y, shifts, sets, loss, scale, batches, eta, ridge, linear_term, tau, most, models, moved
 ):
     """Steps of losses with one output, of runs with the same minibatches together."""
-    move = ridge, linear_term, tau, most, models, moved, _choosing(moved[1])
+    move = ridge, linear_term, tau, most, models, moved, _choosing(moved[1], tau)
     _linear_steps(X, place, y, shifts, sets, loss, scale, batches, eta, move)
 
 
@@ -42,7 +42,7 @@ def _linear_steps(X, place, y, shifts, sets, loss, scale, batches, eta, move):
 def softmax_steps(X, place, y, scale, batches, eta, ridge, linear_term, tau, most, models, moved):
     """Steps of softmax regression; a model (d, C) is D = d C numbers."""
     by_class = softmax.by_class(models[0], X), softmax.by_class(moved[0], X)
-    move = ridge, linear_term, tau, most, models, moved, _choosing(moved[1])
+    move = ridge, linear_term, tau, most, models, moved, _choosing(moved[1], tau)
     scratch = softmax.minibatch_scratch(X, y, models[0], batches)
     _softmax_steps(X, place, y, scale, batches, by_class, scratch, eta, move)
 
@@ -63,11 +63,12 @@ def _softmax_steps(X, place, y, scale, batches, by_class, scratch, eta, move):
             first = last
 
 
-def _choosing(integers):
-    """Names of coordinates, by which ties are broken, and scratch to threshold a model."""
+def _choosing(integers, tau):
+    """Names of coordinates, by which ties are broken, scratch to threshold a model, and runs' thresholds."""
     D = integers.shape[-1]
     # The names are of 32 bits as `operators.hard_threshold` has them, so that no other is compiled.
-    return np.arange(D, dtype=np.int32), (np.empty(D, integers.dtype), np.empty(D + 1, np.int32))
+    scratch = np.empty(D, integers.dtype), np.empty(D + 1, np.int32)
+    return np.arange(D, dtype=np.int32), scratch, np.zeros_like(tau)
 
 
 @compiled_within
@@ -82,8 +83,11 @@ def _move(run, i, step, move):
     for k in range(len(w)):
         g[k] = w[k] - step * (g[k] + weight * w[k])
     if len(tau) > 0 and tau[run] < len(w):
-        names, scratch = choosing
-        keep_in_segment(moved[1][run, 0], most, names, tau[run], scratch, models[1][run, i])
+        names, scratch, guess = choosing
+        # From step to step the threshold moves little.
+        guess[run] = keep_in_segment(
+            moved[1][run, 0], most, names, tau[run], guess[run], scratch, models[1][run, i]
+        )
     else:
         for k in range(len(w)):
             w[k] = g[k]

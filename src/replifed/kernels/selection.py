@@ -1,4 +1,4 @@
-"""The largest of many numbers, by halving the range in which the least of them lies."""
+"""The largest of many numbers, by narrowing the range in which the least of them lies."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from replifed.kernels import compiled, compiled_within
 # Bits of a number behind its exponent, by its size in bytes: so far apart are integers of one octave.
 _SINGLE, _DOUBLE = 23, 52
 _FARTHEST = 1 << 60
-# Numbers that are counted in the time in which one is packed.
-_PACKING = 8
+# A good guess is off by some 2^-5 of an octave.
+_NEAR = 5
 
 
 @compiled
@@ -25,13 +25,13 @@ def keep_largest(integers, most, keys, bounds, tau, kept):
     size = 0
     for s in range(len(bounds) - 1):
         size = max(size, bounds[s + 1] - bounds[s])
-    scratch = np.empty(size, integers.dtype), np.empty(size + 1, keys.dtype)
+    scratch, none = (np.empty(size, integers.dtype), np.empty(size + 1, keys.dtype)), np.intp(0)
     for run in range(len(integers)):
         all_keys = keys[min(run, len(keys) - 1)]
         for s in range(len(bounds) - 1):
             segment = slice(bounds[s], bounds[s + 1])
             keep_in_segment(
-                integers[run, segment], most, all_keys[segment], tau[run], scratch, kept[run, segment]
+                integers[run, segment], most, all_keys[segment], tau[run], none, scratch, kept[run, segment]
             )
 
 
@@ -53,7 +53,7 @@ def largest_of_triangles(matrices, values, places):
                 line[k] = a[k]
         for k in range(size):
             numbers[k] = integers[k] & most
-        threshold, equals, _ = _select(numbers, tau, np.intp(1))
+        threshold, equals, _ = _select(numbers, tau, np.intp(1), np.intp(0))
         taken = 0
         for j in range(n):
             begin = j * (j + 1) // 2
@@ -70,13 +70,16 @@ def largest_of_triangles(matrices, values, places):
 
 
 @compiled
-def keep_in_segment(entries, most, key, tau, scratch, filled):
-    """`keep_largest` of one segment (n,); scratch: integers (n,) and keys (n + 1,)."""
+def keep_in_segment(entries, most, key, tau, guess, scratch, filled):
+    """`keep_largest` of one segment (n,); scratch: integers (n,) and keys (n + 1,).
+
+    Returns the least magnitude kept, or a number a little below it. A `guess` of it saves time, 0 for none.
+    """
     numbers, keys = scratch
     size = len(entries)
     for k in range(size):
         numbers[k] = entries[k] & most
-    threshold, count, equals = _select(numbers[:size], tau, np.intp(1))
+    threshold, count, equals = _select(numbers[:size], tau, np.intp(1), guess)
     # In two loops: one that writes where it reads would be compiled without vectors.
     if equals > count:
         tied = 0
@@ -84,7 +87,8 @@ def keep_in_segment(entries, most, key, tau, scratch, filled):
             # Without a branch: the next one overwrites what is not tied.
             keys[tied] = key[k]
             tied += entries[k] & most == threshold
-        dropped, _, _ = _select(keys[:equals], equals - count, np.intp(0))  # these keys and higher ones
+        # These keys and higher ones.
+        dropped, _, _ = _select(keys[:equals], equals - count, np.intp(0), np.intp(0))
         for k in range(size):
             number = entries[k] & most
             held = number > threshold or (number == threshold and key[k] < dropped)
@@ -94,40 +98,56 @@ def keep_in_segment(entries, most, key, tau, scratch, filled):
             numbers[k] = entries[k] if entries[k] & most >= threshold else 0
     for k in range(size):
         filled[k] = numbers[k]
+    return threshold
 
 
 @compiled_within
-def _select(numbers, tau, least):
+def _select(numbers, tau, least, guess):
     """A number that `tau` of `numbers` reach, or `least` if fewer reach that.
 
     Returns with it how many that equal it are among the tau, and in all: only if these are more it has to be
-    one of the numbers. Overwrites `numbers`. A pass that counts is many times as fast as one that sorts.
+    one of the numbers. A `guess` of it above `least` saves passes. A pass that counts is many times as fast
+    as one that sorts.
     """
-    low, top, reached, beyond = numbers.dtype.type(least), numbers[0], 0, 0
-    for k in range(len(numbers)):
-        top = max(top, numbers[k])
-    reached = _reaching(numbers, low)
-    if reached > tau and _PACKING * reached < len(numbers):
-        numbers = numbers[: _pack(numbers, low)]
-    # Most often the largest are a few octaves apart.
-    far = 1 << (_SINGLE if numbers.itemsize == 4 else _DOUBLE)
     # `reached` are at least `low`; `beyond`, fewer than tau, are above `top`.
-    while reached > tau and low < top:
-        middle = numbers.dtype.type(top - min(far, (top - low) // 2))
-        count = _reaching(numbers, middle)
-        if count >= tau:
-            low, reached, far = middle, count, int(top)
-            if _PACKING * reached < len(numbers):
-                numbers = numbers[: _pack(numbers, low)]
+    low, top, beyond, below, above = np.int64(least), np.int64(guess), np.int64(0), False, False
+    far = np.int64(1) << (_SINGLE if numbers.itemsize == 4 else _DOUBLE)
+    if guess <= least:
+        # Most often the largest are a few octaves apart.
+        for k in range(len(numbers)):
+            top = max(top, np.int64(numbers[k]))
+        reached, above = _reaching(numbers, low), True
+    else:
+        reached, far = _reaching(numbers, top), far >> _NEAR
+        if reached >= tau:
+            low, top, below = top, np.int64(np.iinfo(numbers.dtype).max), True
         else:
-            top, beyond, far = numbers.dtype.type(middle - 1), count, 2 * min(far, _FARTHEST)
-    return low, tau - beyond, reached - beyond
+            top, beyond, reached, above = top - 1, reached, _reaching(numbers, low), True
+    passes = 0
+    while reached > tau and low < top:
+        if not below:
+            middle = top - min(far, (top - low) // 2)
+        elif not above:
+            middle = low + min(far, (top - low) // 2 + 1)
+        elif passes % 3 < 2:
+            # Where `tau` would be if numbers were spread evenly. Where they are not, every third halves.
+            share = (reached - tau) / (reached - beyond)
+            middle, passes = low + max(np.int64(1), np.int64(share * (top - low))), passes + 1
+        else:
+            middle, passes = top - (top - low) // 2, passes + 1
+        count, far = _reaching(numbers, middle), 2 * min(far, np.int64(_FARTHEST))
+        if count >= tau:
+            low, reached, below = middle, count, True
+        else:
+            top, beyond, above = middle - 1, count, True
+    return numbers.dtype.type(low), tau - beyond, reached - beyond
 
 
 @compiled_within
 def _reaching(numbers, least):
     """Number of `numbers` that are at least `least`."""
-    count = numbers.dtype.type(0)  # of their own type, so that as many fit into a vector
+    # Both of their own type, so that as many fit into a vector.
+    least, count = numbers.dtype.type(least), numbers.dtype.type(0)
     for k in range(len(numbers)):
         count = numbers.dtype.type(count + (numbers[k] >= least))
     return np.int64(count)
@@ -140,15 +160,3 @@ def _reaching_magnitude(integers, most, least):
     for k in range(len(integers)):
         count += (integers[k] & most) >= least
     return count
-
-
-@compiled_within
-def _pack(numbers, least):
-    """Move numbers that are at least `least` to the front; returns how many."""
-    n = 0
-    for k in range(len(numbers)):
-        # Without a branch: the next one overwrites what is not kept.
-        number = numbers[k]
-        numbers[n] = number
-        n += number >= least
-    return n

@@ -7,7 +7,7 @@ import numpy as np
 from replifed.kernels import compiled, compiled_within
 from replifed.kernels.linear import weigh_drawn
 from replifed.kernels.losses import softmax_derivatives
-from replifed.kernels.tiles import TILE_BYTES, products, transposed_products
+from replifed.kernels.tiles import TILE_BYTES, copy_columns, products, transposed_products
 from replifed.memory import aligned_empty
 
 # Runs whose classes stand side by side: of ten classes those of three fill two tiles but for two columns.
@@ -41,7 +41,7 @@ def minibatch_scratch(X, y, models, batch):
     (u, product), z = aligned_empty((2, tiles, d, width), X.dtype), aligned_empty((b, tiles * width), X.dtype)
     u[:] = 0
     counted = np.zeros(m, np.intp), np.empty(b, np.intp), np.empty(b)
-    used = np.empty(d, X.dtype), np.empty(d, np.intp)
+    used = np.empty(d, X.dtype), np.empty(d, np.intp), np.arange(d)
     return u, z, product, np.empty((1, b), y.dtype), counted, used
 
 
@@ -69,15 +69,16 @@ def on_minibatch(X, y, scale, drawn, i, first, last, models, g, h, scratch):
 
     Features that are zero in all samples drawn are left out of the products: they add nothing.
     """
-    u, z, product, classes, (times, distinct, share), (total, names) = scratch
+    u, z, product, classes, (times, distinct, share), (total, names, rows) = scratch
     C, width = models.shape[-1], u.shape[-1]
     n = weigh_drawn(drawn, scale, times, distinct, share)
     chosen = distinct[:n]
     used = names[: _find_used(X, chosen, total, names)]
+    rows = rows[: len(used)]
     for j in range(n):
         classes[0, j] = y[chosen[j]]
     for run in range(first, last):
-        _to_tiles(models[run, i], used, (run - first) * C, u)
+        _to_tiles(models[run, i], used, rows, (run - first) * C, u)
     tiles = -(-(last - first) * C // width)
     for tile in range(tiles):
         products(X, chosen, used, u[tile, : len(used), :width], z[:n, tile * width : (tile + 1) * width])
@@ -93,17 +94,22 @@ def on_minibatch(X, y, scale, drawn, i, first, last, models, g, h, scratch):
             X, chosen, used, z[:n, tile * width : (tile + 1) * width], product[tile, : len(used), :width]
         )
     for run in range(first, last):
-        _from_tiles(product, used, (run - first) * C, g[run, h])
+        _from_tiles(product, rows, (run - first) * C, used, g[run, h])
 
 
 @compiled_within
 def _find_used(X, chosen, total, names):
     """Fill `names` with the features that some of the samples `chosen` have; returns how many they are."""
     total[:] = 0
-    for j in chosen:
-        sample = X[j]
+    fours = len(chosen) // 4 * 4
+    for j in range(0, fours, 4):
+        a, b, c, d = X[chosen[j]], X[chosen[j + 1]], X[chosen[j + 2]], X[chosen[j + 3]]
         for k in range(len(total)):
-            total[k] += abs(sample[k])
+            total[k] += abs(a[k]) + abs(b[k]) + abs(c[k]) + abs(d[k])
+    for j in chosen[fours:]:
+        a = X[j]
+        for k in range(len(total)):
+            total[k] += abs(a[k])
     n = 0
     for k in range(len(total)):
         # Without a branch: the next one overwrites what is not used.
@@ -113,21 +119,18 @@ def _find_used(X, chosen, total, names):
 
 
 @compiled_within
-def _to_tiles(model, used, q, u):
-    """Copy the rows `used` of a model (d, C) to columns from `q` on of the tiles `u`."""
+def _to_tiles(model, used, rows, q, u):
+    """Copy the rows `used` of a model (d, C) to the first, `rows`, of the tiles `u`, columns from `q` on."""
     C, width, c = model.shape[1], u.shape[-1], 0
     while c < C:
         tile, lane = (q + c) // width, (q + c) % width
         n = min(C - c, width - lane)
-        for k in range(len(used)):
-            old, new = model[used[k], c : c + n], u[tile, k, lane : lane + n]
-            for j in range(n):
-                new[j] = old[j]
+        copy_columns(model, used, c, u[tile], rows, lane, n)
         c += n
 
 
 @compiled_within
-def _from_tiles(product, used, q, g):
+def _from_tiles(product, rows, q, used, g):
     """Copy columns from `q` on of tiles back to the rows `used` of a gradient (d, C), zero elsewhere."""
     C, width, c = g.shape[1], product.shape[-1], 0
     if len(used) < len(g):
@@ -135,8 +138,5 @@ def _from_tiles(product, used, q, g):
     while c < C:
         tile, lane = (q + c) // width, (q + c) % width
         n = min(C - c, width - lane)
-        for k in range(len(used)):
-            old, new = product[tile, k, lane : lane + n], g[used[k], c : c + n]
-            for j in range(n):
-                new[j] = old[j]
+        copy_columns(product[tile], rows, lane, g, used, c, n)
         c += n

@@ -44,13 +44,18 @@ def minibatch_steps(
         here = slice(bounds[i], bounds[i + 1])
         for run in range(R):
             w, bits, g = models[run, here], integers[run, here], moved[0][: bounds[i + 1] - bounds[i]]
+            threshold = np.int64(0)
             for k in range(K):
                 drawn = samples[k, run * B // R, i]
                 _on_minibatch(data, indices, indptr, y, bounds[i], drawn, loss, w, g, scratch)
                 for j in range(len(w)):
                     g[j] = w[j] - eta[run] * (g[j] + ridge * w[j])
                 if len(tau) > 0:
-                    keep_in_segment(moved[1][: len(w)], most, keys[run, here], tau[run], choosing, bits)
+                    threshold = np.int64(
+                        keep_in_segment(
+                            moved[1][: len(w)], most, keys[run, here], tau[run], threshold, choosing, bits
+                        )
+                    )
                 else:
                     w[:] = g
 

@@ -22,6 +22,8 @@ from replifed.kernels.linear import accumulate, predict
 _TILE_ROWS = 6
 TILE_BYTES = 64
 _FLAGS = ("contract",)
+# Vectors to copy are shorter, so that some fit into the columns that one run has of a tile.
+_COPIED = 4
 # So many rows of a tall matrix stay in the cache from one vector, or one tile's columns, to the next.
 _TALL_ROWS = 16
 _TALL_TILES = 48
@@ -72,6 +74,24 @@ def _tile(
 
     whole = types.int64
     return types.void(A, rows, whole, terms, whole, B, C, whole, whole), generate
+
+
+@intrinsic
+def _copy(typing: Any, A: Any, i: Any, k: Any, B: Any, j: Any, c: Any) -> Any:
+    """Copy a `_COPIED`-th of a tile's width of numbers, from A[i, k] on, to B[j, c] and on."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        element = context.get_data_type(A.dtype)
+        size = context.get_abi_sizeof(element)
+        vector = ir.VectorType(element, TILE_BYTES // (_COPIED * size))
+        first, i, k, second, j, c = arguments
+        source = _Matrix(context, builder, A, first).vector(vector, i, k)
+        target = _Matrix(context, builder, B, second).vector(vector, j, c)
+        builder.store(builder.load(source, align=size), target, align=size)
+        return context.get_dummy_value()
+
+    whole = types.int64
+    return types.void(A, whole, whole, B, whole, whole), generate
 
 
 class _Matrix:
@@ -134,6 +154,22 @@ def _fill(A, rows, row, terms, term, B, C):
         c = min(start, columns - width)
         for j in range(0, n, _TILE_ROWS):
             _tile(A, rows, row, terms, term, B, C, j, c)
+
+
+@compiled_within
+def copy_columns(A, rows, c, B, places, q, n):
+    """B[places, q : q + n] = A[rows, c : c + n], a vector at a time."""
+    width = TILE_BYTES // (_COPIED * A.itemsize)
+    if n < width:
+        for j in range(len(rows)):
+            for k in range(n):
+                B[places[j], q + k] = A[rows[j], c + k]
+        return
+    for begin in range(0, n, width):
+        # The last vectors overlap those before them where they do not fill the columns.
+        k = min(begin, n - width)
+        for j in range(len(rows)):
+            _copy(A, rows[j], c + k, B, places[j], q + k)
 
 
 @compiled
