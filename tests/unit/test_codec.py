@@ -63,9 +63,9 @@ def test_codec_parts_follow_each_other_without_gaps():
             np.testing.assert_array_equal(one, arrives, err_msg=name)
 
 
-def sealed(data: bytes) -> bytes:
+def sealed(data: bytes, key: int = 0) -> bytes:
     """A message that was altered, with the checksum that it would have."""
-    return data[:-4] + zlib.crc32(data[:-4]).to_bytes(4, "big")
+    return data[:-4] + zlib.crc32(data[:-4], key).to_bytes(4, "big")
 
 
 DAMAGES = {
@@ -73,7 +73,8 @@ DAMAGES = {
     "a byte less": (lambda data: sealed(data[:-1]), "it is cut off, or altered"),
     "cut off in the head": (lambda data: data[:14], "a message of 14 bytes is cut off within its head"),
     "a byte more": (lambda data: sealed(data + b"\0"), "it is cut off, or altered"),
-    "a bit altered": (lambda data: data[:-5] + bytes([data[-5] ^ 8]) + data[-4:], "cut off, or altered"),
+    "a bit altered": (lambda data: data[:-5] + bytes([data[-5] ^ 8]) + data[-4:], "altered, or of a run w"),
+    "another run": (lambda data: sealed(data, key=1), "is altered, or of a run with another method or other"),
     "another version": (lambda data: b"\2" + data[1:], "version 2, this is 1: install the same replifed"),
     "exact floats": (lambda data: data[:1] + b"\1" + data[2:], "floats of 64 bits, not the stated"),
     "another width": (lambda data: sealed(wider(data)), "it is cut off, or altered"),

@@ -170,7 +170,8 @@ def served(name: str, silent: dict[int, set[int]], cohort: Any = None, **changes
     answer, session = answering(name, cohort, **changes)
 
     def deliver(messages):
-        now = max(codec.decode(data, range(N)).round for data in messages.values())
+        key = session.key(up=False)
+        now = max(codec.decode(data, range(N), key=key).round for data in messages.values())
         lost = {i for t, who in silent.items() for i in who if now >= t}
         return answer({i: data for i, data in messages.items() if i not in lost})
 
@@ -235,17 +236,43 @@ def test_wire_an_answer_in_the_name_of_another_client_is_refused():
 def test_wire_a_client_refuses_a_message_of_a_round_in_which_it_is_not():
     answer, session = answering("fedavg", SOME)
     out = min(set(range(N)) - set(session.turn(0).cohort))
-    message = codec.encode([Dense(session.facts.start)], 0, 0, out)
+    message = codec.encode([Dense(session.facts.start)], 0, 0, out, key=session.key(up=False))
     with pytest.raises(ReplifedError, match=f"^client {out} got a message of round 0, in which it is not$"):
         answer({out: message})
 
 
 def test_wire_a_message_that_comes_again_is_refused():
     answer, session = answering("scaffold")
-    out = {0: codec.encode([Dense(session.facts.start), Dense(session.facts.start)], 3, 0, 0)}
+    parts = [Dense(session.facts.start), Dense(session.facts.start)]
+    out = {0: codec.encode(parts, 3, 0, 0, key=session.key(up=False))}
     answer(out)
     with pytest.raises(ReplifedError, match=r"^client 0 got a message of round 3, exchange 0: round 3, ex"):
         answer(out)
+
+
+@pytest.mark.parametrize(
+    "name, changes",
+    [
+        ("qshed", {"b_max": 24}),  # the width of a gradient
+        ("fediterht", {"sparsity": 3}),  # the length of a support
+        ("fedavg", {"step": 0.1}),
+    ],
+)
+def test_wire_a_side_with_other_settings_is_refused(name, changes):
+    """Each message says its own width: with another one its numbers would be read, and believed."""
+    says = r"^message of client 0 in round 0 is altered, or of a run with another method or other settings$"
+    server, clients = answering(name)[1], answering(name, **changes)[0]
+    with pytest.raises(ReplifedError, match=says):
+        serve(server, 1, clients)
+    answer, session = answering(name)
+    keys = {session.key(up) for up in (True, False)} | {answering(name, **changes)[1].key(True)}
+    assert len(keys) == 3
+
+    def back(messages):
+        return {0: messages[0]} | {i: one for i, one in answer(messages).items() if i > 0}
+
+    with pytest.raises(ReplifedError, match=says):
+        serve(session, 1, back)  # a message that comes back to its sender is no answer
 
 
 @pytest.mark.parametrize("parts", [[Dense(np.ones(1))], []])
@@ -253,7 +280,7 @@ def test_wire_an_answer_of_another_shape_is_refused(parts):
     answer, session = answering("fedavg")
 
     def deliver(messages):
-        return answer(messages) | {1: codec.encode(parts, 0, 0, 1)}
+        return answer(messages) | {1: codec.encode(parts, 0, 0, 1, key=session.key(up=True))}
 
     with pytest.raises(ReplifedError, match=r"^answers whose parts 0 do not go together, of the shapes \("):
         serve(session, 1, deliver)

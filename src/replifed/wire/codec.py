@@ -1,4 +1,8 @@
-"""Messages as bytes: a head that says what follows, the bits that the ledger counts, and a checksum."""
+"""Messages as bytes: a head that says what follows, the bits that the ledger counts, and a checksum.
+
+The checksum begins at the key of a run and of a direction, so that a message of another run, as from a side
+with other settings, or one that comes back to its sender, does not pass.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +43,12 @@ class Size(NamedTuple):
     overhead: int  # bytes of head and checksum
 
 
-def encode(parts: Sequence[Part], round_: int, exchange: int, client: int, exact: bool = False) -> bytes:
+def encode(
+    parts: Sequence[Part], round_: int, exchange: int, client: int, exact: bool = False, key: int = 0
+) -> bytes:
     """Return a message as bytes; `exact` sends each float as it is, with 64 bits, whatever its width.
+
+    `key` is that of the run and the direction (`session.Session.key`).
 
     Raises
     ------
@@ -55,18 +63,22 @@ def encode(parts: Sequence[Part], round_: int, exchange: int, client: int, exact
         head += _PART.pack(one.kind, one.width, one.length, one.count) + bytes(one.widths)
     bits = [part.encode(layout) for part, layout in zip(parts, layouts, strict=True)]
     data = head + np.packbits(np.concatenate([np.zeros(0, np.uint8), *bits])).tobytes()
-    return data + _checksum(data)
+    return data + _checksum(data, key)
 
 
 def decode(
-    data: bytes, clients: Collection[int], exact: bool = False, at: tuple[int, int] | None = None
+    data: bytes,
+    clients: Collection[int],
+    exact: bool = False,
+    at: tuple[int, int] | None = None,
+    key: int = 0,
 ) -> Message:
     """Read a message to or from one of `clients`, and, if `at` is given, of this round and exchange.
 
     Raises
     ------
     ReplifedError
-        In one line: it is cut off, of another version, width or round, or its client does not take part.
+        In one line: it is cut off, of another version, width, run or round, or its client does not take part.
     """
     (version, wide, round_, exchange, client, _), layouts, end = _read_head(data)
     who = f"message of client {client} in round {round_}"
@@ -83,8 +95,10 @@ def decode(
     if at is not None and (round_, exchange) != at:
         raise ReplifedError(f"{who} is of exchange {exchange}: round {at[0]}, exchange {at[1]} is due")
     total, body = sum(one.bits for one in layouts), data[end:-_CHECKSUM]
-    if len(body) != -(-total // 8) or data[-_CHECKSUM:] != _checksum(data[:-_CHECKSUM]):
+    if len(body) != -(-total // 8):
         raise ReplifedError(f"{who} has {len(body)} bytes for {total} bits: it is cut off, or altered")
+    if data[-_CHECKSUM:] != _checksum(data[:-_CHECKSUM], key):
+        raise ReplifedError(f"{who} is altered, or of a run with another method or other settings")
     bits, parts, begin = np.unpackbits(np.frombuffer(body, np.uint8), count=total), [], 0
     for one in layouts:
         parts.append(KINDS[one.kind].decode(bits[begin : begin + one.bits], one))
@@ -98,8 +112,8 @@ def size(data: bytes) -> Size:
     return Size(sum(one.booked for one in layouts), end + _CHECKSUM)
 
 
-def _checksum(data: bytes) -> bytes:
-    return zlib.crc32(data).to_bytes(_CHECKSUM, "big")
+def _checksum(data: bytes, key: int) -> bytes:
+    return zlib.crc32(data, key).to_bytes(_CHECKSUM, "big")
 
 
 def _read_head(data: bytes) -> tuple[tuple[int, ...], list[Layout], int]:

@@ -48,19 +48,22 @@ class Client:
         ReplifedError
             It is refused by the codec, comes again or too late, or is of a round without this client.
         """
-        read = codec.decode(message, [self.number], self.session.exact)
+        session = self.session
+        read = codec.decode(message, [self.number], session.exact, key=session.key(up=False))
         if (read.round, read.exchange) <= self.last:
             raise ReplifedError(
                 f"client {self.number} got a message of round {read.round}, exchange {read.exchange}: round "
                 f"{self.last[0]}, exchange {self.last[1]} is answered"
             )
-        turn = self.session.turn(read.round, read.exchange, self.number)
+        turn = session.turn(read.round, read.exchange, self.number)
         if self.number not in turn.cohort:
             raise ReplifedError(f"client {self.number} got a message of round {turn.t}, in which it is not")
-        client = forms_of(self.session.method).client
+        client = forms_of(session.method).client
         parts, self.own = client(read.parts, self.own, self.data, turn)
         self.last = read.round, read.exchange
-        return codec.encode(parts, read.round, read.exchange, self.number, self.session.exact)
+        return codec.encode(
+            parts, read.round, read.exchange, self.number, session.exact, session.key(up=True)
+        )
 
 
 class Record(NamedTuple):
@@ -113,7 +116,7 @@ def _round(
         for exchange in range(1 << 16):
             for_each = message if isinstance(message, dict) else dict.fromkeys(here, message)
             out = {
-                i: codec.encode(parts, turn.t, exchange, i, session.exact)
+                i: codec.encode(parts, turn.t, exchange, i, session.exact, session.key(up=False))
                 for i, parts in for_each.items()
                 if i not in gone
             }
@@ -136,7 +139,7 @@ def _read(
     data: bytes, i: int, asked: Collection[int], session: Session, at: tuple[int, int]
 ) -> list[NDArray]:
     """Parts of the answer that client i gave."""
-    read = codec.decode(data, asked, session.exact, at)
+    read = codec.decode(data, asked, session.exact, at, session.key(up=True))
     if read.client != i:
         raise ReplifedError(f"round {at[0]}: client {i} answered as client {read.client}")
     return read.parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -64,6 +65,11 @@ class Session:
         if self.cohort is not None and not self.method.partial_participation:
             name = type(self.method).__name__
             raise ReplifedError(f"{name} is defined for full participation only; leave cohorts out")
+
+    def key(self, up: bool) -> int:
+        """Return what messages to the server, or from it, bear of the run: other settings have another."""
+        about = up, self.method, self.streams, self.facts.dim, tuple(map(int, self.facts.sizes))
+        return zlib.crc32(repr(about).encode())
 
     def turn(self, t: int, exchange: int = 0, client: int = -1) -> Turn:
         """Return what `client`, or the server, knows of an exchange in round t."""
