@@ -1,7 +1,7 @@
 """Methods as apps of Flower: exported, run by `flwr` where it is installed, over its transport on demand.
 
 pip install --require-hashes -r requirements-flower.lock   # in an environment of its own
-pytest tests/unit/test_flower.py -m ''                     # an hour or more
+pytest tests/unit/test_flower.py -m ''                     # a quarter of an hour
 """
 
 from __future__ import annotations
