@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import hashlib
 import io
@@ -27,6 +28,7 @@ from replifed.cli import make
 from replifed.errors import DataError
 from replifed.papers.jobs import every_claim
 from replifed.runs import archived, certified, compared, frames, kept, opened, page
+from replifed.settings.subsets import settings_for
 from replifed.store import limits
 from replifed.store.environment import environment
 from replifed.store.histories import provenance, write_history
@@ -40,12 +42,22 @@ SETTINGS = {
         "paths": {"results": "results", "figures": "figures"},
         "data": {"mirror": "/m", "policy": "auto"},
     },
-    "fedht": {"artefacts": {"fig1": {"runs": {"mnist": ["fedht"]}}}},
+    "fedht": {
+        "seed": 1,
+        "experiments": {"mnist": {"ridge": 0.1, "rounds": 3, "tuning": {"steps": [0.1, 1.0]}}},
+        "artefacts": {"fig1": {"runs": {"mnist": ["fedht"]}}},
+    },
 }
-META = {
-    **provenance([], {"ridge": 0.1, "rounds": 3}, {"id": "mnist", "kind": "original", "stamp": ""}),
-    "source": {"replifed.algorithms.fedht": "a" * 64},
-}
+
+
+def meta(step):
+    """What is recorded of a file that a job made."""
+    stated = settings_for(step, SETTINGS["fedht"], "mnist")
+    origin = provenance([], stated, {"id": "mnist", "kind": "original", "stamp": ""})
+    return origin | {"source": {"replifed.algorithms.fedht": "a" * 64}}
+
+
+META = meta("run")
 
 
 def history(folder, change=1.0, twin=0.0, **meta):
@@ -60,7 +72,7 @@ def history(folder, change=1.0, twin=0.0, **meta):
 
 def tuned(folder, step=0.1):
     found = {"method": "fedht", "search": {"step": step, "steps": [0.1, 1.0]}}
-    write_tuned(folder / "results/fedht/mnist/fedht.tuned.json", found, META)
+    write_tuned(folder / "results/fedht/mnist/fedht.tuned.json", found, meta("tune"))
 
 
 def table(folder, value="0.25"):
@@ -361,7 +373,7 @@ def test_a_changed_number_is_found_wherever_it_is(values, at, change):
 
 
 def archive(folder, out):
-    run = archived.whole(opened.of_folders(folder / "results", folder / "figures"), SETTINGS)
+    run = archived.whole(opened.of_folders(folder / "results", folder / "figures"), SETTINGS, settings_for)
     archived.write(run, out, "Ada Lovelace", {archived.WORKFLOW: b"rule all:\n"})
     return out
 
@@ -381,6 +393,21 @@ def test_an_archive_has_the_same_bytes_twice_and_is_read_back(whole, other, tmp_
     held = zipfile.ZipFile(first)
     made = set(held.namelist()) - {archived.METADATA, archived.WORKFLOW}
     assert results == {name: hashlib.sha256(held.read(name)).hexdigest() for name in made}
+
+
+@pytest.mark.parametrize("change, says", [("ridge", "ridge"), ("seed", "seed"), ("tuning", "tuning")])
+def test_a_run_of_other_settings_than_the_folder_has_now_is_not_archived(other, tmp_path, change, says):
+    """The archive states the folder's settings: they must be those that each file was made with."""
+    section = copy.deepcopy(SETTINGS["fedht"])
+    of = section if change == "seed" else section["experiments"]["mnist"]
+    of[change] = {"steps": [0.2]} if change == "tuning" else 2
+    run = opened.of_folders(other / "results", other / "figures")
+    with pytest.raises(
+        DataError, match=f"was made with another setting of {says} than this folder has; `rep"
+    ):
+        archived.whole(run, SETTINGS | {"fedht": section}, settings_for)
+    with pytest.raises(DataError, match=r"mnist/fedht.parquet is of an experiment that this folder's setti"):
+        archived.whole(run, SETTINGS | {"fedht": SETTINGS["fedht"] | {"experiments": {}}}, settings_for)
 
 
 def test_a_run_that_changed_since_its_manifest_is_not_archived(other, tmp_path):
@@ -632,7 +659,7 @@ def test_a_statement_has_its_status_here_and_in_the_reference():
 
 
 def test_a_run_is_accepted_whole_or_not_at_all(other, tmp_path):
-    run = archived.whole(opened.of_folders(other / "results", other / "figures"), SETTINGS)
+    run = archived.whole(opened.of_folders(other / "results", other / "figures"), SETTINGS, settings_for)
     folder = tmp_path / "reference"
     kept.write(run, folder)
     assert kept.faults(opened.reference(folder)) == []
@@ -640,7 +667,7 @@ def test_a_run_is_accepted_whole_or_not_at_all(other, tmp_path):
     before = {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     (other / "figures/fedht/fig1.csv").write_bytes(np.random.default_rng(0).bytes(3 << 20))
     manifest(other)
-    run = archived.whole(opened.of_folders(other / "results", other / "figures"), SETTINGS)
+    run = archived.whole(opened.of_folders(other / "results", other / "figures"), SETTINGS, settings_for)
     with pytest.raises(DataError, match=r"is no earlier reference"):
         kept.write(run, other / "results")
     assert (other / "results/claims.csv").is_file()

@@ -198,6 +198,7 @@ def _accept_run(arguments: argparse.Namespace, golden: Path) -> list[str]:
     """Make the whole run of claims.csv the reference; the folders of the settings are relative to its own."""
     from replifed.claims import reference
     from replifed.runs import archived, kept, opened
+    from replifed.settings.subsets import settings_for
 
     config = load_config(with_small(arguments))
     run = opened.open_run(arguments.file.parent)
@@ -210,7 +211,7 @@ def _accept_run(arguments: argparse.Namespace, golden: Path) -> list[str]:
             f"{config['scale']}"
         )
     _, moved = reference.changes(arguments.file, golden)
-    kept.write(archived.whole(run, config), golden)
+    kept.write(archived.whole(run, config, settings_for), golden)
     return moved
 
 

@@ -110,15 +110,15 @@ def _named(place: str) -> Any:
 
 def _archive(arguments: argparse.Namespace) -> None:
     from replifed.runs import archived
+    from replifed.settings.subsets import settings_for
 
     if arguments.out.suffix != ".zip":
         raise ConfigError(f"{arguments.out}: give the archive a name that ends with .zip")
     run, config = _own_run(arguments)
     workflow = Path(archived.WORKFLOW)
     files = {archived.WORKFLOW: workflow.read_bytes()} if workflow.is_file() else {}
-    count = archived.write(
-        archived.whole(run, config), arguments.out, arguments.agent, files, _progress("archive")
-    )
+    run = archived.whole(run, config, settings_for)
+    count = archived.write(run, arguments.out, arguments.agent, files, _progress("archive"))
     print(f"{arguments.out}: {count} files, {arguments.out.stat().st_size / 1e6:.1f} MB")
 
 

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from replifed.errors import DataError
 from replifed.progress import Progress, silent
 from replifed.runs.opened import ABOUT, CLOSING, SCHEMA, Run
 from replifed.store.atomic import replacing
+from replifed.store.histories import read_origin
 from replifed.store.manifest import is_sealed
 from replifed.store.provenance import canonical_json
 
@@ -27,13 +28,16 @@ _CITED = "https://w3id.org/ro/wfrun/process/0.5"
 _UNLISTED = ("manifest.csv", "environment.json", "settings.json")
 
 
-def whole(run: Run, settings: Mapping[str, Any]) -> Run:
+def whole(run: Run, settings: Mapping[str, Any], settings_for: Callable[..., dict[str, Any]]) -> Run:
     """Return a run with its settings and what it is (`ABOUT`), after a check that it is all of one make.
+
+    `settings_for` is that of `settings.subsets`.
 
     Raises
     ------
     DataError
-        It lacks a file of its end, or one that the manifest lists, or a part is not as the manifest lists it.
+        It lacks a file of its end, or one that the manifest lists, or a part is not as the manifest lists it,
+        or was made with other settings.
     """
     for name in CLOSING:
         if name not in run:
@@ -57,6 +61,7 @@ def whole(run: Run, settings: Mapping[str, Any]) -> Run:
         parts[name] = read
     if missing := [name for name in digests if name not in parts]:
         raise DataError(f"{run.place}: {missing[0]}, which the manifest lists, is missing")
+    _refuse_others(Run(run.place, parts), settings, settings_for)
     entries = {
         "schema": SCHEMA,
         "replifed": __version__,
@@ -69,6 +74,29 @@ def whole(run: Run, settings: Mapping[str, Any]) -> Run:
     texts = {"settings.json": canonical_json(stated), ABOUT: canonical_json(entries)}
     more = {name: partial(str.encode, f"{text}\n") for name, text in texts.items()}
     return Run(run.place, {**parts, **more})
+
+
+def _refuse_others(
+    run: Run, settings: Mapping[str, Any], settings_for: Callable[..., dict[str, Any]]
+) -> None:
+    """Reject histories and searches whose settings are not those stated: a file of them was edited since."""
+    for kind, step in (("histories", "run"), ("tuned", "tune")):
+        for name in run.of_kind(kind):
+            _, paper, experiment, _ = name.split("/")
+            section = settings.get(paper, {}).get("experiments", {}).get(experiment)
+            if section is None:
+                raise DataError(f"{run.place}: {name} is of an experiment that this folder's settings lack")
+            meta = read_origin(run.read(name)) if kind == "histories" else run.entries(name)["meta"]
+            made = meta["settings"]
+            # As JSON, since those of a run have been through a file: there a tuple is a list.
+            stated = json.loads(canonical_json(settings_for(step, settings[paper], experiment)))
+            if "pilot" in section:  # which has told how many repetitions are needed
+                made, stated = (one | {"replicates": None} for one in (made, stated))
+            if other := sorted(key for key in {**made, **stated} if made.get(key) != stated.get(key)):
+                raise DataError(
+                    f"{run.place}: {name} was made with another setting of {', '.join(other)} than this "
+                    "folder has; `replifed make all` makes it anew"
+                )
 
 
 def listed(run: Run, results: str = "results", figures: str = "figures") -> dict[str, str]:
