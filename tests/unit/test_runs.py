@@ -260,7 +260,14 @@ def test_runs_of_two_scales_are_not_compared(other, tmp_path, capsys):
     claim(other, scale="small")
     claim(second, scale="paper")
     assert cli.main(["diff", str(other), str(second)]) == 2
-    assert f"{other}/results is of scale small" in capsys.readouterr().err.replace(" \n", "")
+    said = capsys.readouterr().err.replace(" \n", "")
+    assert f"{other}/results is of scale small" in said
+    assert said.endswith(
+        "compare runs of one scale; tests/golden/small.csv has the references of small runs\n"
+    )
+    for words in (["claims"], ["show", "fedplt/fig3"]):
+        assert cli.main([*words, "--reference", "--small"]) == 2
+        assert "shows the run at the papers' scale: leave out --small" in capsys.readouterr().err
 
 
 def test_of_equally_bad_runs_the_first_by_name_is_told():

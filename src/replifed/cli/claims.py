@@ -162,6 +162,8 @@ def _show_reference(arguments: argparse.Namespace) -> int:
 
     if arguments.file:
         raise ConfigError("--reference and --file are two sources of verdicts; give one")
+    if arguments.small:
+        raise ConfigError("--reference shows the run at the papers' scale: leave out --small")
     run = opened.reference()
     file = Path(run.place, "claims.csv")
     if arguments.why is not None:

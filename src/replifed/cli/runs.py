@@ -168,6 +168,8 @@ def _show(arguments: argparse.Namespace) -> None:
     from replifed.papers.jobs import shown
     from replifed.runs import kept, opened
 
+    if arguments.reference and arguments.small:
+        raise ConfigError("--reference shows the run at the papers' scale: leave out --small")
     paper, slash, name = arguments.name.partition("/")
     run = opened.reference() if arguments.reference else _own_run(arguments)[0]
     part = f"tables/{paper}/{name}.csv"

@@ -55,7 +55,10 @@ def compare(a: Run, b: Run, progress: Progress = silent) -> list[Difference]:
     scales = {run.place: _scale(run) for run in (a, b)}
     if len({*scales.values()} - {""}) > 1:
         told = ", ".join(f"{place} is of scale {scale}" for place, scale in scales.items())
-        raise DataError(f"{told}: compare runs of one scale")
+        kept = (
+            "; tests/golden/small.csv has the references of small runs" if "small" in scales.values() else ""
+        )
+        raise DataError(f"{told}: compare runs of one scale{kept}")
     shared = papers(a) & papers(b)
     if not shared:
         raise DataError(f"{a.place} and {b.place} have no paper in common: there is nothing to compare")
