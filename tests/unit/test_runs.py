@@ -70,8 +70,8 @@ def history(folder, change=1.0, twin=0.0, **meta):
     write_history(folder / "results/fedht/mnist/fedht.parquet", frame, {**META, **meta})
 
 
-def tuned(folder, step=0.1):
-    found = {"method": "fedht", "search": {"step": step, "steps": [0.1, 1.0]}}
+def tuned(folder, step=0.1, **more):
+    found = {"method": "fedht", "search": {"step": step, "steps": [0.1, 1.0], **more}}
     write_tuned(folder / "results/fedht/mnist/fedht.tuned.json", found, meta("tune"))
 
 
@@ -180,6 +180,13 @@ PLANTED = {
         *("damaged", "not a run history", ""),
     ),
     "a step": (lambda folder: tuned(folder, 0.3), "moved", "0.1 against 0.3", ""),
+    "an entry without a value": (
+        lambda folder: tuned(folder, own=None),
+        "moved",
+        "no entry against None",
+        "",
+    ),
+    "an empty entry": (lambda folder: tuned(folder, own=[]), "moved", "no entry against []", ""),
     "a table": (lambda folder: table(folder, "0.2500001"), "moved", "0.25 against 0.2500001", "no run of it"),
     "a table whose runs have another origin": (
         lambda folder: (history(folder, settings={"ridge": 0.2, "rounds": 3}), table(folder, "0.26")),

@@ -22,6 +22,7 @@ DAMAGED, TURNED = "damaged", "verdict changed"
 OUTCOMES = (DAMAGED, MISSING, TURNED, MOVED, WITHIN, IDENTICAL)
 SOUND = (WITHIN, IDENTICAL)
 _ORIGIN = "origin"  # in the place of a column: numbers are equal, and what made them is not
+_NO_ENTRY = "no entry"  # of a search's outcome, where the other one has some, even null
 _KINDS = {"histories": "history", "tuned": "tuned", "tables": "table"}
 
 
@@ -145,11 +146,12 @@ def _tuned(name: str, a: bytes, b: bytes, elsewhere: str, data: Mapping[str, str
         leaves = [dict(_leaves(one)) for one in (ours, theirs)]
     except (ValueError, RecursionError, KeyError, AttributeError, TypeError) as error:
         raise DataError(f"{name}: not the outcome of a search") from error
-    changed = [key for key in {**leaves[0], **leaves[1]} if leaves[0].get(key) != leaves[1].get(key)]
+    names = {**leaves[0], **leaves[1]}
+    pairs = {key: tuple(one.get(key, _NO_ENTRY) for one in leaves) for key in names}
+    changed = {key: (x, y) for key, (x, y) in pairs.items() if x != y}
     if not changed:
         yield Difference("tuned", name, _ORIGIN, WITHIN, 0.0, "equal values of another origin", cause)
-    for key in changed:
-        x, y = (one.get(key) for one in leaves)
+    for key, (x, y) in changed.items():
         share = float("inf")
         if isinstance(x, float) and isinstance(y, float):
             share = abs(x - y) / (frames.RELATIVE * max(abs(x), abs(y)))
@@ -158,7 +160,7 @@ def _tuned(name: str, a: bytes, b: bytes, elsewhere: str, data: Mapping[str, str
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict | list):
+    if isinstance(value, dict | list) and value:
         for key, one in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _leaves(one, f"{name}.{key}" if name else str(key))
     else:
