@@ -89,7 +89,7 @@ def server_app(method: Any) -> Any:
             record = serve(session, int(config["rounds"]), partial(_deliver, grid, nodes))
         except ReplifedError as error:
             print(f"replifed: error: {error}", flush=True)
-            raise  # Flower sends on what was printed, and marks the run as failed, for an Exception alone
+            raise  # only of an Exception does Flower send on what was printed, and say that the run failed
         _report(record, str(config["results"]))
 
     return app

@@ -49,7 +49,7 @@ class Client:
             It is refused by the codec, comes again or too late, or is of a round without this client.
         """
         session = self.session
-        read = codec.decode(message, [self.number], session.exact, key=session.key(up=False))
+        read = session.decode(message, [self.number], up=False)
         if (read.round, read.exchange) <= self.last:
             raise ReplifedError(
                 f"client {self.number} got a message of round {read.round}, exchange {read.exchange}: round "
@@ -61,9 +61,7 @@ class Client:
         client = forms_of(session.method).client
         parts, self.own = client(read.parts, self.own, self.data, turn)
         self.last = read.round, read.exchange
-        return codec.encode(
-            parts, read.round, read.exchange, self.number, session.exact, session.key(up=True)
-        )
+        return session.encode(parts, read.round, read.exchange, self.number, up=True)
 
 
 class Record(NamedTuple):
@@ -116,7 +114,7 @@ def _round(
         for exchange in range(1 << 16):
             for_each = message if isinstance(message, dict) else dict.fromkeys(here, message)
             out = {
-                i: codec.encode(parts, turn.t, exchange, i, session.exact, session.key(up=False))
+                i: session.encode(parts, turn.t, exchange, i, up=False)
                 for i, parts in for_each.items()
                 if i not in gone
             }
@@ -139,7 +137,7 @@ def _read(
     data: bytes, i: int, asked: Collection[int], session: Session, at: tuple[int, int]
 ) -> list[NDArray]:
     """Parts of the answer that client i gave."""
-    read = codec.decode(data, asked, session.exact, at, session.key(up=True))
+    read = session.decode(data, asked, up=True, at=at)
     if read.client != i:
         raise ReplifedError(f"round {at[0]}: client {i} answered as client {read.client}")
     return read.parts

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from replifed.errors import ReplifedError
 from replifed.network.participation import MANY, Participation
 from replifed.randomness import Streams
+from replifed.wire import codec
 from replifed.wire.messages import Part
 
 
@@ -68,8 +70,22 @@ class Session:
 
     def key(self, up: bool) -> int:
         """Return what messages to the server, or from it, bear of the run: other settings have another."""
-        about = up, self.method, self.streams, self.facts.dim, tuple(map(int, self.facts.sizes))
-        return zlib.crc32(repr(about).encode())
+        return self._keys[up]
+
+    @cached_property
+    def _keys(self) -> tuple[int, ...]:
+        about = self.method, self.streams, self.facts.dim, tuple(map(int, self.facts.sizes))
+        return tuple(zlib.crc32(repr((up, *about)).encode()) for up in (False, True))
+
+    def encode(self, parts: Sequence[Part], round_: int, exchange: int, client: int, up: bool) -> bytes:
+        """Return a message of this run to the server, or from it, as `codec.encode` makes it."""
+        return codec.encode(parts, round_, exchange, client, self.exact, self.key(up))
+
+    def decode(
+        self, data: bytes, clients: Collection[int], up: bool, at: tuple[int, int] | None = None
+    ) -> codec.Message:
+        """Read a message of this run, as `codec.decode` does."""
+        return codec.decode(data, clients, self.exact, at, self.key(up))
 
     def turn(self, t: int, exchange: int = 0, client: int = -1) -> Turn:
         """Return what `client`, or the server, knows of an exchange in round t."""
