@@ -175,6 +175,12 @@ def with_small(arguments: argparse.Namespace) -> argparse.Namespace:
     return arguments
 
 
+def refuse_small(arguments: argparse.Namespace) -> None:
+    """Reject --small beside --reference, whose run is of the papers' scale."""
+    if arguments.reference and arguments.small:
+        raise ConfigError("--reference shows the run at the papers' scale: leave out --small")
+
+
 def add_snakemake(parser: argparse.ArgumentParser) -> None:
     """Add the options of commands that call Snakemake."""
     add_configfile(parser)

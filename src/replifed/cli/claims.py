@@ -14,6 +14,7 @@ from replifed.cli.arguments import (
     add_small,
     add_step,
     load_config,
+    refuse_small,
     with_small,
 )
 from replifed.errors import ConfigError, ReplifedError
@@ -162,8 +163,7 @@ def _show_reference(arguments: argparse.Namespace) -> int:
 
     if arguments.file:
         raise ConfigError("--reference and --file are two sources of verdicts; give one")
-    if arguments.small:
-        raise ConfigError("--reference shows the run at the papers' scale: leave out --small")
+    refuse_small(arguments)
     run = opened.reference()
     file = Path(run.place, "claims.csv")
     if arguments.why is not None:

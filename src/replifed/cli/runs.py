@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from replifed import bar
-from replifed.cli.arguments import add_command, add_configfile, add_file, add_small, load_config, with_small
+from replifed.cli.arguments import (
+    add_command,
+    add_configfile,
+    add_file,
+    add_small,
+    load_config,
+    refuse_small,
+    with_small,
+)
 from replifed.errors import ConfigError, counted
 from replifed.progress import Lines, Progress
 
@@ -168,8 +176,7 @@ def _show(arguments: argparse.Namespace) -> None:
     from replifed.papers.jobs import shown
     from replifed.runs import kept, opened
 
-    if arguments.reference and arguments.small:
-        raise ConfigError("--reference shows the run at the papers' scale: leave out --small")
+    refuse_small(arguments)
     paper, slash, name = arguments.name.partition("/")
     run = opened.reference() if arguments.reference else _own_run(arguments)[0]
     part = f"tables/{paper}/{name}.csv"
