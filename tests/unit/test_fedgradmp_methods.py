@@ -22,6 +22,7 @@ from replifed.operators.dictionaries import ksvd
 from replifed.operators.hard_threshold import hard_threshold, largest
 from replifed.operators.projections import MatchingPursuit, Thresholding, onto_ball
 from replifed.operators.proximal import soft_threshold
+from replifed.papers.fedgradmp.by_class import ThresholdingByClass
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
@@ -160,6 +161,37 @@ def test_sgd_on_the_support_is_the_loop_and_stays_in_the_ball():
     np.testing.assert_array_equal(cost.sample_gradients, 2 * 5 * N + 4 * 5 * N)
     reused = FedGradMP(sparsity=4, local_steps=2, batch=5, solver="sgd", inner_steps=1, step=0.7, reuse=True)
     assert np.all(reused.round(reused.init(data, STREAMS), data, ctx)[1].sample_gradients == 2 * 5 * N)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+@pytest.mark.parametrize("radius", [None, 0.5])
+@pytest.mark.parametrize("reuse, inner_steps", [(True, 1), (True, 3), (False, 2)])
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("dtype, classes", [("float32", 1), ("float64", 5)])
+def test_compiled_iterations_are_the_plain_ones(dtype, classes, rows, reuse, inner_steps, radius, l2):
+    """To the bit, but for the order in which a vector's length is summed, of which later steps make more."""
+    data, _ = planted("softmax", rows=rows, classes=5, l2=l2)
+    data = DenseLinearModel(data.X.astype(dtype), data.y, data.loss_function, l2=l2)
+    tau, rng = np.array([10, 20, 5, 500]), np.random.default_rng(8)
+    method = FedGradMP(
+        sparsity=tau,
+        local_steps=4,
+        batch=7,
+        solver="sgd",
+        step=np.array([0.5, 0.1, 2.0, 0.3]),
+        inner_steps=inner_steps,
+        reuse=reuse,
+        radius=radius,
+        projection=ThresholdingByClass(classes) if classes > 1 else Thresholding(),
+    )
+    x = method.projection.prune(rng.standard_normal((4, data.dim)).astype(dtype), tau)
+    local = data.local(x, clients=np.array([[0, 2, 5]]))
+    batches, inner = (list(rng.integers(0, M, (count, 4, 3, 7))) for count in (4, 4 * (inner_steps - reuse)))
+    (fast, _), (plain, _) = method.compiled(local, batches, inner), method.pursue(local, batches, inner)
+    assert fast.dtype == dtype
+    last_bits = 0 if radius is None else 1e4 * np.finfo(dtype).eps
+    np.testing.assert_allclose(fast, plain, rtol=last_bits)
+    assert (np.count_nonzero(fast[:3], axis=-1) <= tau[:3, None]).all()
 
 
 def test_settings_that_do_not_fit_are_refused():

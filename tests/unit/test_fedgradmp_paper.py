@@ -13,6 +13,7 @@ import yaml
 from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.fedgradmp_rates import Constants, geometric_sum, theorem5
 from replifed.algorithms.fedmid import FedMid
+from replifed.algorithms.local_steps import gradient_steps, loop
 from replifed.claims.claim import NotMeasurableError
 from replifed.claims.curves import Curves, at, level
 from replifed.claims.verdicts import judge
@@ -537,9 +538,9 @@ def test_both_readings_of_the_step_are_run_on_digits(searched, digits):
 def test_one_run_serves_both_readings_where_they_agree(searched, digits, monkeypatch):
     same = {name: one | {"printed": one} for name, one in searched[0]["variants"].items()}
     rows = []
-    simulate = plans.simulate
+    ran = plans.simulate_with_twins
     monkeypatch.setattr(
-        plans, "simulate", lambda *words, **more: rows.append(len(words[2])) or simulate(*words, **more)
+        plans, "simulate_with_twins", lambda *words, **more: rows.append(len(words[2])) or ran(*words, **more)
     )
     frame = run("fediterht", DIGITS, {"variants": same}, digits, None)
     assert rows == [2, 2]
@@ -558,6 +559,33 @@ def test_thresholds_by_class_by_hand():
     np.testing.assert_array_equal(kept[:, 2], [0, 9, 8, 0, 0])
 
 
+def test_a_run_is_sensitive_where_a_twin_classifies_one_other_sample(digits, monkeypatch):
+    """Planted: in one of two repetitions a twin has one sample of 100 more."""
+    step = {"step": 0.03, "chaotic": False}
+    found, ran = {**step, "printed": step}, plans.simulate_with_twins
+
+    def planted(algorithm, problem, streams, *words, **more):
+        twinned = ran(algorithm, problem, streams, *words, **more)
+        return twinned._replace(difference=0.01 * (np.array(streams.replicates) == 2))
+
+    monkeypatch.setattr(plans, "simulate_with_twins", planted)
+    frame = run("fedgradmp", DIGITS, {"variants": dict.fromkeys(["30", "60"], found)}, digits, None)
+    assert (frame["chaotic"] == (frame["replicate"] == 2)).all()
+
+
+def test_local_steps_by_class_are_the_loop(digits):
+    settings = typed("fedgradmp", DIGITS | {"classes": 3})
+    data, rng = problems.digits(settings, digits).problem, np.random.default_rng(2)
+    x, tau = rng.standard_normal((2, data.dim)), np.array([12, 30])
+    batches = list(rng.integers(0, 20, (4, 2, 5, 10)))
+    local, plain = data.local(x), data.local(x)
+    u = gradient_steps(local, batches, np.array([0.5, 0.1]), tau=tau)
+    w = loop(plain, batches, np.array([0.5, 0.1]), 0.0, tau)
+    np.testing.assert_allclose(u, w, rtol=1e-12)
+    np.testing.assert_allclose(local.mean(u), plain.mean(w), rtol=1e-12)
+    assert (np.count_nonzero(local.mean(u).reshape(2, -1, 3), axis=1) == tau[:, None] // 3).all()
+
+
 @pytest.mark.parametrize("method", ["fediterht", "fedgradmp"])
 def test_on_digits_each_class_keeps_its_own_weights(digits, method):
     settings = typed("fedgradmp", DIGITS | {"classes": 3, "sparsities": [12]})
@@ -572,14 +600,19 @@ def test_on_digits_each_class_keeps_its_own_weights(digits, method):
     assert np.count_nonzero(other.reshape(16, 3), axis=0).std() > 0
 
 
-def test_steps_that_rounding_decides_have_twins_and_others_none(digits):
-    def found(chaotic):
+def test_thresholded_runs_have_twins_and_others_where_the_search_asks(digits):
+    def found(variants, chaotic):
         one = {"step": 0.03, "chaotic": chaotic}
-        return one | {"printed": one}
+        return {"variants": {name: one | {"printed": one} for name in variants}}
 
-    frame = run("fediterht", DIGITS, {"variants": {"30": found(True), "60": found(False)}}, digits, None)
-    there = frame["train_accuracy.of_start"].notna()
-    assert set(frame[there]["variant"]) == {"30"} and set(frame[~there]["variant"]) == {"60"}
+    for chaotic in (False, True):
+        dense = run("fedavg", DIGITS, found([""], chaotic), digits, None)
+        assert ("train_accuracy.of_start" in dense) == chaotic
+        assert not dense["chaotic"].any()
+    frame = run("fediterht", DIGITS, found(["30", "60"], False), digits, None)
+    assert frame[["train_accuracy.of_start", "train_accuracy.of_step"]].notna().all(axis=None)
+    assert not frame["chaotic"].any()
+    there = frame["variant"] == "30"
     # The table on demand says how far, over the last tenth of the rounds.
     moved = frame.assign(
         **{"train_accuracy.of_step": frame["train_accuracy"] + np.where(there, 0.01, np.nan)}

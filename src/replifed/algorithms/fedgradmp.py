@@ -70,21 +70,11 @@ class FedGradMP(Method):
         local = problem.local(state.x, sparsity=int(np.max(tau)), clients=cohort.index)
         # Minibatches of a sub-problem, besides the one that selects the support.
         inner = self.inner_steps - self.reuse if self.solver == "sgd" else 0
-        batches = cohort.minibatches(K * inner, self.batch, "inner") if inner else []
+        more = cohort.minibatches(K * inner, self.batch, "inner") if inner else []
+        batches = cohort.minibatches(K, self.batch)
+        u, sizes = self.compiled(local, batches, more) or self.pursue(local, batches, more)
         # Work of sub-problems in sample gradients; "sgd" counts its minibatches instead.
-        solved = np.zeros(len(state.x))
-        u = local.start  # x_{t,1} = x_t, and Lambda its support
-        for k, batch in enumerate(cohort.minibatches(K, self.batch)):
-            r = local.gradient(u, batch)  # r_{t,k} = grad g_{i,j_k}(x_{t,k})
-            Gamma = approx.support(r, 2 * tau)  # Gamma = approx_{2 tau}(r, eta_1)
-            Gamma |= u != 0  # Gamma_hat = Gamma u Lambda
-            # b = argmin f_i over R(A_Gamma_hat)
-            b = self._solve(local, u, r, Gamma, batches[k * inner : (k + 1) * inner])
-            u = approx.prune(b, tau)  # Lambda = approx_tau(b, eta_2), x_{t,k+1} = P_Lambda b
-            if self.radius is not None:
-                u = onto_ball(u, self.radius, approx)  # Pi_R
-            if self.solver != "sgd":
-                solved = solved + self._work(cohort, Gamma.sum(axis=-1, dtype=np.int32))
+        solved = sum((self._work(cohort, size) for size in sizes), np.zeros(len(state.x)))
         # Lambda_s = approx_tau(sum_i p_i x_i, eta_3), and x_{t+1} = P_{Lambda_s} of that sum
         x = approx.prune(local.mean(u), tau)
         if self.radius is not None:
@@ -93,6 +83,33 @@ class FedGradMP(Method):
         # Sub-problems count as the sample gradients that take as many operations.
         work = K * (1 + inner) * cohort.samples(self.batch) + solved
         return ServerModel(x), Cost(message, message, iterations=K, sample_gradients=work)
+
+    def pursue(self, local, batches: list, inner: list) -> tuple[NDArray, list[NDArray]]:
+        """Local models after K iterations, and unless the solver is "sgd" the sizes of their supports."""
+        tau, approx, J, sizes = np.asarray(self.sparsity), self.projection, len(inner) // self.local_steps, []
+        u = local.start  # x_{t,1} = x_t, and Lambda its support
+        for k, batch in enumerate(batches):
+            r = local.gradient(u, batch)  # r_{t,k} = grad g_{i,j_k}(x_{t,k})
+            Gamma = approx.support(r, 2 * tau)  # Gamma = approx_{2 tau}(r, eta_1)
+            Gamma |= u != 0  # Gamma_hat = Gamma u Lambda
+            # b = argmin f_i over R(A_Gamma_hat)
+            b = self._solve(local, u, r, Gamma, inner[k * J : (k + 1) * J])
+            u = approx.prune(b, tau)  # Lambda = approx_tau(b, eta_2), x_{t,k+1} = P_Lambda b
+            if self.radius is not None:
+                u = onto_ball(u, self.radius, approx)  # Pi_R
+            if self.solver != "sgd":
+                sizes.append(Gamma.sum(axis=-1, dtype=np.int32))
+        return u, sizes
+
+    def compiled(self, local, batches: list, inner: list) -> tuple[NDArray, list[NDArray]] | None:
+        """`pursue` where local models have it compiled, for orthonormal atoms and "sgd"."""
+        fast = getattr(local, "pursue", None)
+        if fast is None or self.solver != "sgd" or not isinstance(self.projection, Thresholding):
+            return None
+        # A paper's thresholds may act class by class.
+        own = {"classes": getattr(self.projection, "classes", 1), "reuse": self.reuse, "radius": self.radius}
+        u = fast(batches, inner, self.step, self.sparsity, **own)
+        return None if u is None else (u, [])
 
     def _solve(self, local, u: NDArray, r: NDArray, support: NDArray, batches: list) -> NDArray:
         """Minimiser of each client's loss on `support`, exactly or by a few steps from `u`."""

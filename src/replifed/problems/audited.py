@@ -28,7 +28,7 @@ _COUNTED = {
     *("restricted_minima", "restricted_descent", "oracle", "mirror", "sources"),
 }
 _FREE_LOCALLY = {"start", "threshold", "mean"}
-_COUNTED_LOCALLY = {"gradient", "descend", "restricted_minima", "restricted_descent"}
+_COUNTED_LOCALLY = {"gradient", "descend", "pursue", "restricted_minima", "restricted_descent"}
 # Where these have their batch, and those that name their clients before it.
 _BATCH = {"gradient": 1, "per_client_gradients": 1, "oracle": 2, "sources": 1}
 _CHOSEN = {"oracle": 1, "sources": 0}
@@ -192,7 +192,9 @@ def _counted(
 
         of = place.among(given(_CHOSEN[name], "chosen")) if name in _CHOSEN else place
         # Rows beyond those of the runs are further points.
-        times = 1.0 if name in ("descend", "sources") else max(1.0, len(arguments[0]) / len(place.runs))
+        times = (
+            1.0 if name in ("descend", "pursue", "sources") else max(1.0, len(arguments[0]) / len(place.runs))
+        )
         taken: dict[str, Any] = {}
         match name:
             case "client_hessians" | "per_client_hessians":
@@ -204,6 +206,9 @@ def _counted(
             case "minibatch_steps" | "descend":
                 batches = given(1 if name == "minibatch_steps" else 0, "batches")
                 taken["samples"] = len(batches) * of.one_pass(batches[0])
+            case "pursue":
+                batches, inner = given(0, "batches"), given(1, "inner")
+                taken["samples"] = (len(batches) + len(inner)) * of.one_pass(batches[0])
             case "restricted_minima":
                 size = np.count_nonzero(given(1, "support"), axis=-1)
                 taken["samples"] = problem.restricted_work(size)

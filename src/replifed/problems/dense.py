@@ -347,7 +347,11 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
                 x,
                 part.weights,
             )
-        return DenseLocalModels(part, x)
+        return part.local_models(x)
+
+    def local_models(self, x: NDArray) -> DenseLocalModels:
+        """The clients' models, at first the server's `x`, coordinate by coordinate."""
+        return DenseLocalModels(self, x)
 
     def _cohort(self, clients: NDArray) -> DenseLinearModel:
         """Problem of the clients that take part; their weights are scaled to the sum of all clients' p_i."""
@@ -418,6 +422,7 @@ class DenseLocalModels:
         eta: float | NDArray,
         pull: float | NDArray,
         tau: int | NDArray | None,
+        **more: Any,
     ) -> NDArray | None:
         """Compiled `algorithms.local_steps.gradient_steps` on minibatches; None for all samples."""
         if batches[0] is None:
@@ -426,7 +431,23 @@ class DenseLocalModels:
         if np.any(pull):
             linear = -np.reshape(pull, (-1, 1, 1)).astype(self.start.dtype) * self.start
         step = np.reshape(eta, (-1, 1, 1))
-        return self._problem.minibatch_steps(self.start, batches, step, ridge=pull, linear=linear, tau=tau)
+        more |= {"ridge": pull, "linear": linear, "tau": tau}
+        return self._problem.minibatch_steps(self.start, batches, step, **more)
+
+    def pursue(
+        self,
+        batches: list[NDArray] | list[None],
+        inner: list[NDArray] | list[None],
+        eta: float | NDArray,
+        tau: int | NDArray,
+        **more: Any,
+    ) -> NDArray | None:
+        """Compiled iterations of `algorithms.fedgradmp` on minibatches; None for all samples."""
+        fast = getattr(self._problem, "minibatch_pursuit", None)
+        if fast is None or batches[0] is None:
+            return None
+        step = np.reshape(eta, (-1, 1, 1))
+        return fast(self.start, batches, inner, step, tau, **more)
 
     def mean(self, u: NDArray) -> NDArray:
         p = np.broadcast_to(self._problem.weights, u.shape[:2])

@@ -119,13 +119,15 @@ class DenseClientModels:
         ridge: float | NDArray = 0.0,
         linear: NDArray | None = None,
         tau: int | NDArray | None = None,
+        classes: int = 1,
     ) -> NDArray | None:
         """Each client's model after steps w <- H_tau(w - eta grad) on minibatches; None if not compiled.
 
         The objective is f_i(w) + <a_i, w> + b |w|^2 / 2 with `ridge` b, (R,), and `linear` a, (R, N, D);
-        `eta` is (R or 1, N or 1, 1), each of `batches` (R or 1, N, b), and `tau` is one level or one per run.
+        `eta` is (R or 1, N or 1, 1), each of `batches` (R or 1, N, b), and `tau` is one level or one per run,
+        of all `classes` together that each keep as many weights.
         """
-        return self.shifted_steps(w, batches, eta, ridge, linear, tau, *self._unshifted(len(w)))
+        return self.shifted_steps(w, batches, eta, ridge, linear, tau, *self._unshifted(len(w)), classes)
 
     def shifted_steps(
         self,
@@ -138,6 +140,7 @@ class DenseClientModels:
         y: NDArray,
         shifts: NDArray,
         sets: NDArray,
+        classes: int = 1,
     ) -> NDArray | None:
         """As `minibatch_steps`; for `y`, `shifts` and `sets` see `problems.shifted`."""
         check_runs(len(w), len(self.place))
@@ -145,31 +148,84 @@ class DenseClientModels:
             return None
         from replifed.kernels.local_steps import linear_steps, softmax_steps
 
-        (runs, N, D), drawn = w.shape, stacked(batches, self.n_clients)
-        models, moved = (aligned_empty(shape, self.dtype) for shape in (w.shape, (runs, 1, D)))
-        models[...] = w
-        if tau is not None:
-            check_levels(tau, w.shape)
-        integers, most = as_integers(models)
-        steps, ridges = np.empty((runs, N), self.dtype), np.empty(runs, self.dtype)
-        steps[...], ridges[...] = eta[..., 0], np.ravel(self.l2 + ridge)
+        drawn, ridges = stacked(batches, self.n_clients), np.empty(len(w), self.dtype)
+        ridges[...] = np.ravel(self.l2 + ridge)
+        models, steps, levels = self._for_kernels(w, eta, tau, classes)
         step = (
             self.batch_weights / drawn.shape[-1],
             drawn,
             steps,
             ridges,
-            np.empty((0, 0, D), self.dtype) if linear is None else np.ascontiguousarray(linear, self.dtype),
-            np.empty(0, np.int64) if tau is None else np.full(runs, tau, np.int64),
-            most,
-            (models, integers),
-            (moved, as_integers(moved)[0]),
+            np.empty((0, 0, w.shape[-1]), self.dtype)
+            if linear is None
+            else np.ascontiguousarray(linear, self.dtype),
+            levels,
+            models,
+            self._one_model_a_run(w),
         )
         if self.loss_function.name == "softmax":
             softmax_steps(self.rows, self.place, self.y, *step)
         else:
             loss = COMPILED.index(self.loss_function.name)
             linear_steps(self.rows, self.place, y, shifts, sets, loss, *step)
-        return models
+        return models[0]
+
+    def minibatch_pursuit(
+        self,
+        w: NDArray,
+        batches: list[NDArray],
+        inner: list[NDArray],
+        eta: NDArray,
+        tau: int | NDArray,
+        *,
+        classes: int = 1,
+        reuse: bool = False,
+        radius: float | None = None,
+    ) -> NDArray | None:
+        """Each client's model after iterations of `FedGradMP` with its solver "sgd"; None if not compiled.
+
+        `batches` select supports, and `inner` are the sub-problems' own; all else is as in
+        `minibatch_steps`.
+        """
+        check_runs(len(w), len(self.place))
+        if self.loss_function.name != "softmax":
+            return None
+        from replifed.kernels.local_steps import softmax_pursuit
+
+        drawn = stacked(batches, self.n_clients)
+        models, steps, levels = self._for_kernels(w, eta, tau, classes)
+        softmax_pursuit(
+            self.rows,
+            self.place,
+            self.y,
+            self.batch_weights / drawn.shape[-1],
+            drawn,
+            stacked(inner, self.n_clients) if inner else drawn[:0],
+            steps,
+            self.dtype.type(self.l2),
+            reuse,
+            self.dtype.type(np.inf if radius is None else radius),
+            levels,
+            models,
+            self._one_model_a_run(w),
+            self._one_model_a_run(w),
+        )
+        return models[0]
+
+    def _for_kernels(self, w: NDArray, eta: NDArray, tau: int | NDArray | None, classes: int) -> tuple:
+        """What kernels take: models with their memory as integers, a copy; steps (R, N); levels."""
+        models, steps = aligned_empty(w.shape, self.dtype), np.empty(w.shape[:2], self.dtype)
+        models[...], steps[...] = w, eta[..., 0]
+        if tau is not None:
+            check_levels(tau // classes, w.shape)
+        integers, most = as_integers(models)
+        given = np.empty(0, np.int64) if tau is None else np.full(len(w), tau, np.int64)
+        return (models, integers), steps, (given, classes, most)
+
+    def _one_model_a_run(self, w: NDArray) -> tuple[NDArray, NDArray]:
+        """Scratch (R, 1, D), and its memory as integers."""
+        scratch = aligned_empty((len(w), 1, w.shape[-1]), self.dtype)
+        return scratch, as_integers(scratch)[0]
 
     def _softmax_gradients(self, u: NDArray, batch: NDArray) -> NDArray:
         """Gradients (R, N, D) on minibatches without the ridge."""

@@ -1,4 +1,4 @@
-"""Sparsity class by class: of C tau non-zeros each class's weights x^(c) keep tau (Section IV-D).
+"""Sparsity class by class: of tau non-zeros each class's weights x^(c) keep tau / C (Section IV-D).
 
 Models are W (d, C), flattened; levels count all classes together, as messages do.
 """
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from replifed.operators.hard_threshold import threshold_by_class
 from replifed.operators.projections import Thresholding
-from replifed.problems.dense import DenseLinearModel
+from replifed.problems.dense import DenseLinearModel, DenseLocalModels
 
 
 @dataclass(frozen=True)
@@ -28,23 +28,30 @@ class ThresholdingByClass(Thresholding):
         return threshold_by_class(coefficients, k, self.classes)
 
 
+class _LocalModels(DenseLocalModels):
+    """Local models that are thresholded by class, and so is then their mean."""
+
+    def __init__(self, problem: Any, x: NDArray) -> None:
+        super().__init__(problem, x)
+        self._classes: int = problem.loss_function.n_outputs
+        self._levels: int | NDArray | None = None
+
+    def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
+        self._levels = tau
+        return threshold_by_class(u, tau, self._classes)
+
+    def descend(self, batches: Any, eta: Any, pull: Any, tau: Any, **more: Any) -> NDArray | None:
+        self._levels = tau
+        return super().descend(batches, eta, pull, tau, classes=self._classes, **more)
+
+    def mean(self, u: NDArray) -> NDArray:
+        mean = super().mean(u)
+        # FedIterHT's own threshold of the mean, of all classes together, then leaves it as it is.
+        return mean if self._levels is None else threshold_by_class(mean, self._levels, self._classes)
+
+
 class DigitsByClass(DenseLinearModel):
     """Softmax regression on which FedIterHT's thresholds, at clients and at the server, are by class."""
 
-    def local(self, x: NDArray, **promises: Any) -> Any:
-        local, classes = super().local(x, **promises), self.loss_function.n_outputs
-        mean = local.mean
-        levels: int | NDArray | None = None
-
-        def of_client(u: NDArray, level: int | NDArray) -> NDArray:
-            nonlocal levels
-            levels = level
-            return threshold_by_class(u, level, classes)
-
-        def of_server(u: NDArray) -> NDArray:
-            # FedIterHT's own threshold of the mean, of all classes together, then leaves it as it is.
-            return mean(u) if levels is None else threshold_by_class(mean(u), levels, classes)
-
-        # The compiled local steps know no classes.
-        local.threshold, local.mean, local.descend = of_client, of_server, None
-        return local
+    def local_models(self, x: NDArray) -> _LocalModels:
+        return _LocalModels(self, x)
