@@ -311,6 +311,11 @@ def _isometry(method: str, settings: of.Isometry) -> Iterator[Planned]:
             )
 
 
+def _differs(ran: Ran) -> NDArray:
+    """Whether a twin classifies other samples: less than what `twins.AGREEMENT` overlooks turns an order."""
+    return ran.difference > 0
+
+
 def _largest(distances: list[float], _: Ran) -> list[float]:
     return [max(distances)]
 
@@ -329,10 +334,14 @@ def _watched(method: type, distances: list[float]) -> type:
 
 
 def _digits(method: str, settings: of.Digits, tuned: dict, table: Any) -> Iterator[Planned]:
-    """Curves at steps that the search found sensitive to rounding have twins, in runs of their own."""
+    """Curves have twins where models are thresholded, or where the search found a step sensitive to rounding.
+
+    A search looks at its first rounds. Over a whole run rounding has the time to name other coordinates.
+    """
     data, found, names = problems.digits(settings, table), tuned["variants"], variants(method, settings)
     listed = in_one_table([{**_readings(found[name]), "variant": name} for name in names])
-    for replicate, (sensitive, labels) in product(settings.replicates, listed.groupby("chaotic")):
+    twinned = listed.pop("chaotic") | (method in SPARSE)
+    for replicate, (with_twins, labels) in product(settings.replicates, listed.groupby(twinned)):
         points, curves = _distinct(list(zip(labels["variant"], labels["step"], strict=True)))
         yield Planned(
             algorithm=digits_method(method, settings, *zip(*points, strict=True)),
@@ -341,12 +350,13 @@ def _digits(method: str, settings: of.Digits, tuned: dict, table: Any) -> Iterat
             rounds=settings.rounds,
             run_of_curve=curves,
             labels={"replicate": replicate, **labels.to_dict("list")},
+            run_labels={"chaotic": _differs},
             metrics={
                 "train_accuracy": _train_accuracy(data),
                 "test_accuracy": accuracy(*data.test),
                 "nonzeros": nonzeros,
             },
-            twins="recorded" if sensitive else None,
+            twins="recorded" if with_twins else None,
             compared="train_accuracy",
             record_every=settings.fedavg_record_every if method == "fedavg" else settings.record_every,
             options={"cohort": FixedSize(settings.cohort)},
