@@ -98,8 +98,7 @@ TABLES = by_name(
         "digits_more",
         "Figure 6, on demand: few weights, and double precision",
         "Accuracies over the last tenth of the rounds, each method at its best step. Rounding: the largest "
-        "distance in training accuracy between a run and a perturbed one, where the search found runs "
-        "sensitive to it.",
+        "distance in training accuracy between a run and a perturbed one; zero where runs have none.",
         _digits_more,
         _render_digits_more,
     ),
