@@ -200,6 +200,10 @@ def test_accepting_prints_the_difference_and_keeps_other_data(tmp_path, golden):
     assert accept(write(tmp_path / "new.csv", measured="6.5"), golden) == [
         "p.a (synthetic): 5.0 -> 6.5, difference +1.5"
     ]
+    # A verdict that turned alone is told, too: the numbers would not show it.
+    assert accept(write(tmp_path / "turned.csv", measured="6.5", verdict="inconclusive"), golden) == [
+        "p.a (synthetic): holds -> inconclusive"
+    ]
     assert compare(tmp_path / "other.csv", golden) == (1, [])
 
 

@@ -109,7 +109,7 @@ def accept(claims: File, golden: File) -> list[str]:
     """Make what was measured the reference, a CSV; those for other kinds of data, and of other papers, stay.
 
     Those of claims that a paper no longer makes go. Returns one line for each reference that is new or has
-    moved: old, new and difference.
+    moved, old, new and difference, and for each other verdict.
     """
     references, moved = changes(claims, golden)
     tables.write(golden, COLUMNS, (references[key] for key in sorted(references)))
@@ -121,13 +121,14 @@ def changes(claims: File, golden: File) -> tuple[dict[str, dict[str, str]], list
     references = known(golden) if Path(golden).exists() else {}
     rows, moved = read(claims), []
     for row in rows:
-        key, now = _key(row), row["measured"]
-        old = references.get(key, {}).get("measured")
-        if old is None:
+        key, now, before = _key(row), row["measured"], references.get(_key(row))
+        if before is None:
             moved.append(f"{key}: new, {now or 'nothing'}")
-        elif old != now:
+        elif (old := before["measured"]) != now:
             change = f", difference {float(now) - float(old):+.3g}" if old and now else ""
             moved.append(f"{key}: {old or 'nothing'} -> {now or 'nothing'}{change}")
+        if before is not None and before["verdict"] != row["verdict"]:
+            moved.append(f"{key}: {before['verdict']} -> {row['verdict']}")
         references[key] = {column: row[column] for column in COLUMNS} | {"tolerance": _tolerance(row)}
     for key in sorted(_gone(rows, references)):
         moved.append(f"{key}: gone, no claim is called so")
