@@ -22,7 +22,6 @@ from replifed.operators.dictionaries import ksvd
 from replifed.operators.hard_threshold import hard_threshold, largest
 from replifed.operators.projections import MatchingPursuit, Thresholding, onto_ball
 from replifed.operators.proximal import soft_threshold
-from replifed.papers.fedgradmp.by_class import ThresholdingByClass
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
@@ -166,9 +165,9 @@ def test_sgd_on_the_support_is_the_loop_and_stays_in_the_ball():
 @pytest.mark.parametrize("l2", [0.0, 0.3])
 @pytest.mark.parametrize("radius", [None, 0.5])
 @pytest.mark.parametrize("reuse, inner_steps", [(True, 1), (True, 3), (False, 2)])
-@pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("dtype, classes", [("float32", 1), ("float64", 5)])
-def test_compiled_iterations_are_the_plain_ones(dtype, classes, rows, reuse, inner_steps, radius, l2):
+@pytest.mark.parametrize("rows, drawn", [(1, 1), (1, 4), (2, 2)])
+@pytest.mark.parametrize("dtype, classes", [("float32", 1), ("float32", 5), ("float64", 5)])
+def test_compiled_iterations_are_the_plain_ones(dtype, classes, rows, drawn, reuse, inner_steps, radius, l2):
     """To the bit, but for the order in which a vector's length is summed, of which later steps make more."""
     data, _ = planted("softmax", rows=rows, classes=5, l2=l2)
     data = DenseLinearModel(data.X.astype(dtype), data.y, data.loss_function, l2=l2)
@@ -182,16 +181,38 @@ def test_compiled_iterations_are_the_plain_ones(dtype, classes, rows, reuse, inn
         inner_steps=inner_steps,
         reuse=reuse,
         radius=radius,
-        projection=ThresholdingByClass(classes) if classes > 1 else Thresholding(),
+        projection=Thresholding(classes),
     )
     x = method.projection.prune(rng.standard_normal((4, data.dim)).astype(dtype), tau)
     local = data.local(x, clients=np.array([[0, 2, 5]]))
-    batches, inner = (list(rng.integers(0, M, (count, 4, 3, 7))) for count in (4, 4 * (inner_steps - reuse)))
+    batches, inner = (
+        list(rng.integers(0, M, (count, drawn, 3, 7))) for count in (4, 4 * (inner_steps - reuse))
+    )
     (fast, _), (plain, _) = method.compiled(local, batches, inner), method.pursue(local, batches, inner)
     assert fast.dtype == dtype
     last_bits = 0 if radius is None else 1e4 * np.finfo(dtype).eps
     np.testing.assert_allclose(fast, plain, rtol=last_bits)
     assert (np.count_nonzero(fast[:3], axis=-1) <= tau[:3, None]).all()
+
+
+def test_compiled_iterations_are_counted_as_they_are_booked():
+    data, _ = planted("softmax", rows=1, classes=3)
+    K, J, b, rounds = 4, 2, 5, 3
+    method = FedGradMP(sparsity=9, local_steps=K, batch=b, solver="sgd", step=0.1, inner_steps=J)
+    counted = simulate(method, data, STREAMS, rounds, audited=True).ledger
+    for kind in ("sample_gradients", "booked_sample_gradients"):
+        np.testing.assert_array_equal(counted[kind][-1], rounds * K * (1 + J) * b * N)
+
+
+def test_a_sub_problem_of_ones_own_is_not_passed_over():
+    class Lazy(FedGradMP):
+        def _solve(self, local, u, r, support, batches):
+            return u
+
+    data, _ = planted("softmax", classes=3)
+    given = {"sparsity": 9, "local_steps": 2, "batch": 5, "solver": "sgd", "step": 0.1}
+    assert not simulate(Lazy(**given), data, STREAMS, 2).state.x.any()
+    assert simulate(FedGradMP(**given), data, STREAMS, 2).state.x.any()
 
 
 def test_settings_that_do_not_fit_are_refused():

@@ -104,10 +104,10 @@ class FedGradMP(Method):
     def compiled(self, local, batches: list, inner: list) -> tuple[NDArray, list[NDArray]] | None:
         """`pursue` where local models have it compiled, for orthonormal atoms and "sgd"."""
         fast = getattr(local, "pursue", None)
-        if fast is None or self.solver != "sgd" or not isinstance(self.projection, Thresholding):
+        approx, as_here = self.projection, type(self)._solve is FedGradMP._solve
+        if fast is None or not as_here or self.solver != "sgd" or type(approx) is not Thresholding:
             return None
-        # A paper's thresholds may act class by class.
-        own = {"classes": getattr(self.projection, "classes", 1), "reuse": self.reuse, "radius": self.radius}
+        own = {"classes": approx.classes, "reuse": self.reuse, "radius": self.radius}
         u = fast(batches, inner, self.step, self.sparsity, **own)
         return None if u is None else (u, [])
 

@@ -1,10 +1,10 @@
 """Steps of the clients' own models on minibatches, client by client.
 
-A client's models stay in the cache from step to step. Models w are (R, N, D), minibatches (K, B, N, b), step
-sizes `eta` (R, N), and levels `tau` (R,); with `classes` C > 1 a threshold keeps tau / C entries of each
-column of a model (d, C). `models` and scratch of shape (R, 1, D) come with views of their memory as integers,
-and with the largest integer, `most`, as in `kernels.selection.keep_largest`. All else is as in
-`minibatch_gradients` of `linear` and of `softmax`.
+A client's models stay in the cache from step to step. Models w are (R, N, D), minibatches (K, B, N, b), and
+step sizes `eta` (R, N). `levels` are (tau, classes, most): tau (R,), the number of columns C of a model
+(d, C) that each keep tau / C entries, 1 for no columns, and the largest integer, as in
+`kernels.selection.keep_largest`. `models` and scratch of shape (R, 1, D) come with views of their memory as
+integers. All else is as in `minibatch_gradients` of `linear` and of `softmax`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def linear_steps(
     """Steps w <- H_tau(w - eta (grad l(w; b) + ridge w + a)) of losses with one output.
 
     Runs with the same minibatches are taken together. `linear_term` a is (R, N, D), or (0, 0, D) for none,
-    `ridge` (R,), and `levels` (tau, classes, most), with tau (0,) for no thresholds.
+    `ridge` (R,), and tau (0,) for no thresholds.
     """
-    move = ridge, linear_term, models, moved, thresholds(levels, models[1])
+    move = ridge, linear_term, models, moved, choosing_by(levels, models[1])
     _linear_steps(X, place, y, shifts, sets, loss, scale, batches, eta, move)
 
 
@@ -47,7 +47,7 @@ def softmax_steps(X, place, y, scale, batches, eta, ridge, linear_term, levels, 
     """`linear_steps` of softmax regression; a model (d, C) is D = d C numbers."""
     by_class = softmax.by_class(models[0], X), softmax.by_class(moved[0], X)
     scratch = softmax.minibatch_scratch(X, y, models[0], batches)
-    move = ridge, linear_term, models, moved, thresholds(levels, models[1])
+    move = ridge, linear_term, models, moved, choosing_by(levels, models[1])
     _softmax_steps(X, place, y, scale, batches, by_class, scratch, eta, move)
 
 
@@ -79,7 +79,7 @@ def softmax_pursuit(
     by_class = softmax.by_class(models[0], X), softmax.by_class(moved[0], X)
     scratch = softmax.minibatch_scratch(X, y, models[0], batches)
     tau, *others = levels
-    of_supports, of_models = (thresholds((level, *others), models[1]) for level in (2 * tau, tau))
+    of_supports, of_models = (choosing_by((level, *others), models[1]) for level in (2 * tau, tau))
     pursuit = ridge, reuse, radius, models, moved, restricted, of_supports, of_models
     _softmax_pursuit(X, place, y, scale, batches, inner, by_class, scratch, eta, pursuit)
 
@@ -102,8 +102,8 @@ def _softmax_pursuit(X, place, y, scale, batches, inner, by_class, scratch, eta,
             first = last
 
 
-def thresholds(levels, integers):
-    """What `_keep` needs: each run's level in a column, `most`, and scratch, for models (R, N, D)."""
+def choosing_by(levels, integers):
+    """What `_keep` takes of models (R, N, D): each run's level in a column, `most`, and scratch."""
     tau, classes, most = levels
     R, d = len(integers), integers.shape[-1] // classes
     columns = np.empty((classes, d if classes > 1 else 0), integers.dtype)
@@ -120,9 +120,9 @@ def thresholds(levels, integers):
 
 
 @compiled_within
-def _keep(entries, run, thresholds, filled):
+def _keep(entries, run, choosing, filled):
     """`filled` (D,) = H_tau of `entries`, both integers, column by column; they may be the same."""
-    level, most, names, columns, scratch, guess = thresholds
+    level, most, names, columns, scratch, guess = choosing
     C, d = len(columns), len(names)
     if level[run] >= d:
         for k in range(len(entries)):
@@ -202,6 +202,6 @@ def _to_ball(w, radius):
     for k in range(len(w)):
         squared += w[k] * w[k]
     length = np.sqrt(squared)
-    if length > radius:
+    if not length <= radius:  # NaN too: then all of it is
         for k in range(len(w)):
             w[k] *= radius / length

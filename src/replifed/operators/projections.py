@@ -11,21 +11,31 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.errors import ConfigError
 from replifed.operators.dictionaries import matching_pursuit
-from replifed.operators.hard_threshold import hard_threshold, largest
+from replifed.operators.hard_threshold import threshold_by_class
 
 
 @dataclass(frozen=True)
 class Thresholding:
-    """The best k-sparse approximation where atoms are orthonormal (eta = 1): the k largest entries."""
+    """The best k-sparse approximation where atoms are orthonormal (eta = 1): the k largest entries.
+
+    With `classes` C > 1, coefficients are matrices (d, C), flattened, of which each column keeps k / C.
+    """
+
+    classes: int = 1
+
+    def __post_init__(self) -> None:
+        if type(self.classes) is not int or self.classes < 1:
+            raise ConfigError(f"Thresholding.classes = {self.classes!r}: must be a whole number, at least 1")
 
     def support(self, correlations: NDArray, k: int | NDArray) -> NDArray:
         """approx_k(r) of vectors with these correlations (..., d): a mask, at most k atoms each."""
-        return largest(correlations, k)
+        return threshold_by_class(correlations, k, self.classes) != 0
 
     def prune(self, coefficients: NDArray, k: int | NDArray) -> NDArray:
         """Coefficients of P_L w with L = approx_k(w), for w with these coefficients (..., d)."""
-        return hard_threshold(coefficients, k)
+        return threshold_by_class(coefficients, k, self.classes)
 
     def norm(self, coefficients: NDArray) -> NDArray:
         """|w|, shape (..., 1)."""

@@ -124,8 +124,8 @@ class DenseClientModels:
         """Each client's model after steps w <- H_tau(w - eta grad) on minibatches; None if not compiled.
 
         The objective is f_i(w) + <a_i, w> + b |w|^2 / 2 with `ridge` b, (R,), and `linear` a, (R, N, D);
-        `eta` is (R or 1, N or 1, 1), each of `batches` (R or 1, N, b), and `tau` is one level or one per run,
-        of all `classes` together that each keep as many weights.
+        `eta` is (R or 1, N or 1, 1), each of `batches` (R or 1, N, b), and `tau` is one level or one per run;
+        with several `classes` each keeps an equal part of it.
         """
         return self.shifted_steps(w, batches, eta, ridge, linear, tau, *self._unshifted(len(w)), classes)
 

@@ -1,31 +1,16 @@
-"""Sparsity class by class: of tau non-zeros each class's weights x^(c) keep tau / C (Section IV-D).
+"""FedIterHT's sparsity by class: of tau non-zeros each class's weights x^(c) keep tau / C (Section IV-D).
 
 Models are W (d, C), flattened; levels count all classes together, as messages do.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
 
 from replifed.operators.hard_threshold import threshold_by_class
-from replifed.operators.projections import Thresholding
 from replifed.problems.dense import DenseLinearModel, DenseLocalModels
-
-
-@dataclass(frozen=True)
-class ThresholdingByClass(Thresholding):
-    """Projections of FedGradMP: level / C atoms of each class."""
-
-    classes: int
-
-    def support(self, correlations: NDArray, k: int | NDArray) -> NDArray:
-        return threshold_by_class(correlations, k, self.classes) != 0
-
-    def prune(self, coefficients: NDArray, k: int | NDArray) -> NDArray:
-        return threshold_by_class(coefficients, k, self.classes)
 
 
 class _LocalModels(DenseLocalModels):

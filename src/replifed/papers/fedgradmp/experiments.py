@@ -24,8 +24,8 @@ from replifed.engine.search import Grid, Search
 from replifed.engine.simulate import Metric, nonzeros, objective
 from replifed.engine.trials import Check, Race, Trials, best_printed, tune_steps
 from replifed.network.participation import FixedSize
+from replifed.operators.projections import Thresholding
 from replifed.papers.fedgradmp import problems
-from replifed.papers.fedgradmp.by_class import ThresholdingByClass
 from replifed.papers.fedgradmp.limits import limit
 from replifed.progress import Progress, silent
 
@@ -84,7 +84,7 @@ def digits_method(
     if method != "fedgradmp":
         return method_class(method)(local_steps=settings.local_steps[0], **own)
     if settings.classes:
-        own["projection"] = ThresholdingByClass(settings.classes)
+        own["projection"] = Thresholding(settings.classes)
     return method_class(method)(
         local_steps=settings.matched_steps,
         solver="sgd",
@@ -312,7 +312,7 @@ def _isometry(method: str, settings: of.Isometry) -> Iterator[Planned]:
 
 
 def _differs(ran: Ran) -> NDArray:
-    """Whether a twin classifies other samples: less than what `twins.AGREEMENT` overlooks turns an order."""
+    """Whether a twin's accuracy differs at all: what `twins.AGREEMENT` overlooks can turn an order."""
     return ran.difference > 0
 
 
@@ -334,14 +334,15 @@ def _watched(method: type, distances: list[float]) -> type:
 
 
 def _digits(method: str, settings: of.Digits, tuned: dict, table: Any) -> Iterator[Planned]:
-    """Curves have twins where models are thresholded, or where the search found a step sensitive to rounding.
+    """Runs have twins if models are thresholded, or if the search found a step sensitive to rounding.
 
     A search looks at its first rounds. Over a whole run rounding has the time to name other coordinates.
     """
     data, found, names = problems.digits(settings, table), tuned["variants"], variants(method, settings)
-    listed = in_one_table([{**_readings(found[name]), "variant": name} for name in names])
-    twinned = listed.pop("chaotic") | (method in SPARSE)
-    for replicate, (with_twins, labels) in product(settings.replicates, listed.groupby(twinned)):
+    labels = in_one_table([{**_readings(found[name]), "variant": name} for name in names])
+    # All curves or none: where some have twins, claims look at these alone for the distance between both.
+    sensitive = labels.pop("chaotic").any()
+    for replicate in settings.replicates:
         points, curves = _distinct(list(zip(labels["variant"], labels["step"], strict=True)))
         yield Planned(
             algorithm=digits_method(method, settings, *zip(*points, strict=True)),
@@ -356,7 +357,7 @@ def _digits(method: str, settings: of.Digits, tuned: dict, table: Any) -> Iterat
                 "test_accuracy": accuracy(*data.test),
                 "nonzeros": nonzeros,
             },
-            twins="recorded" if with_twins else None,
+            twins="recorded" if sensitive or method in SPARSE else None,
             compared="train_accuracy",
             record_every=settings.fedavg_record_every if method == "fedavg" else settings.record_every,
             options={"cohort": FixedSize(settings.cohort)},
