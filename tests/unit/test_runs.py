@@ -363,6 +363,13 @@ def test_a_run_that_diverged_hides_no_other():
     assert outcome({"round": [], "x": []}, {"round": [], "x": np.array([], dtype=object)}) == frames.IDENTICAL
 
 
+def test_a_label_may_be_missing():
+    """As the step of FedGradMP, which has none: what moved by rounding is compared all the same."""
+    a = pd.DataFrame({"step": [np.nan, np.nan], "variant": ["a", "b"], "round": [1, 1], "error": [1.0, 2.0]})
+    found = list(frames.columns(a, a.assign(error=[1.0, 2.0 + 1e-12])))[-1]
+    assert (found.name, found.outcome) == ("error", frames.WITHIN)
+
+
 def test_a_twin_that_diverged_says_nothing_of_its_run():
     twins = {"round": [0, 1, 2], "x.of_start": [1, 0.5, np.inf], "x.of_step": [1, 0.5, 0.25]}
     assert outcome({**twins, "x": [1, 0.5, 0.25]}, {**twins, "x": [1, 0.5, 0.25 + 1e-14]}) == frames.WITHIN

@@ -21,8 +21,7 @@ why, is in the logs that a test guards (`tests/golden`). A claim holds, fails or
 * where the paper may have meant several things, a verdict is that of all of them, or `inconclusive`;
 * where a run is sensitive to rounding, orders, shapes and counts are told if they come out the same with
   either perturbed run (`engine.twins`) in its place, Holm's correction included, and a difference is more
-  than three times the distance between run and perturbed run (or the methods are equal: their interval stays
-  within the least effect when it is as much wider on both sides); else they are `inconclusive`;
+  than three times the distance between run and perturbed run; else they are `inconclusive`;
 * an interval too wide to decide makes the verdict `inconclusive`; everything else `fails`;
 * claims on surrogate data, and those without a measure, stay `unchecked`.
 """
@@ -66,7 +65,7 @@ _FEW = 20
 # Share of an interval's half-width by which a `near` is clear of an end of its tolerance, at least: between
 # two processors those of FedNL, which is sensitive to rounding, moved by up to 0.9 %, half of them by 0.4 %.
 _CLEAR = 0.01
-# Rounding is taken to move a difference by so many times the distance between a run and a perturbed one.
+# A difference counts if it exceeds so many times the distance between a run and a perturbed one.
 _DISTANCES = 3.0
 
 
@@ -373,18 +372,10 @@ def _told(claim: Claim, result: Result, judged: Judged, twins: Sequence[Judged])
         return judged
     same = all(one.verdict == judged.verdict for one in twins)
     lost = any(one.chaotic for one in result.twins)  # what the perturbed runs recorded was not kept
-    lost |= claim.kind == "order" and not _beyond_rounding(claim, result, judged)
+    if claim.kind in NUMBERS and not lost:
+        beyond = abs(float(result.measured.values.astype(float).mean()) - (claim.published or 0.0))
+        lost = not beyond > _DISTANCES * result.distance if claim.kind == "order" else False
     return judged if same and not lost else judged._replace(verdict="inconclusive")
-
-
-def _beyond_rounding(claim: Claim, result: Result, judged: Judged) -> bool:
-    """Whether an order stands if its difference moves by three times the distance between runs and twins."""
-    moved, beyond, least = _DISTANCES * result.distance, claim.published or 0.0, claim.tolerance
-    assert result.measured is not None and least is not None
-    ends = [abs(end - beyond) for end in (judged.low, judged.high) if end is not None]
-    if judged.verdict == "fails" and ends and max(ends) <= least:  # both are equal
-        return max(ends) + moved <= least
-    return abs(float(result.measured.values.astype(float).mean()) - beyond) > moved
 
 
 def described(claim: Claim) -> dict[str, Any]:

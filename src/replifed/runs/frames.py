@@ -142,7 +142,8 @@ def _runs(frame: pd.DataFrame) -> NDArray:
     labels = names[: names.index("round")] if "round" in names else []
     if not labels:
         return np.zeros(len(frame), int)
-    return frame[labels].astype(str).groupby(labels, sort=False).ngroup().to_numpy()
+    # A label may be missing, as the step of a method that has none.
+    return frame[labels].astype(str).groupby(labels, sort=False, dropna=False).ngroup().to_numpy()
 
 
 def _where(frame: pd.DataFrame, at: int) -> str:
