@@ -227,7 +227,9 @@ def test_theorem_13_promises_nothing_and_could():
 
 def test_searches_tell_whether_the_printed_grid_holds_the_best_steps():
     def searched(*steps):
-        return {"variants": {str(number): {"step": step} for number, step in enumerate(steps)}}
+        found = ({"step": step, "score": 0.5, "steps": [step], "scores": [0.5]} for step in steps)
+        stable = [{**one, "rejected": [], "chaotic": False} for one in found]
+        return {"variants": {str(number): one for number, one in enumerate(stable)}}
 
     held = measures.steps_within(5e-6, 0.01, searched(0.01, 0.001), searched(0.03))
     assert held.values.tolist() == [True, True, False]

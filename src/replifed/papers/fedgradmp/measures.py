@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5
+from replifed.claims import searches
 from replifed.claims.claim import Measured, NotMeasurableError
 from replifed.claims.curves import Curves, at, curves, level
 from replifed.claims.quantities import Quantity, quantity, run
@@ -290,11 +291,10 @@ def theorem13_contracts(factor: float = 4.0) -> Measured:
 
 
 @quantity
-def steps_within(lowest: float, largest: float, *searches: dict[str, Any]) -> Measured:
+def steps_within(lowest: float, largest: float, *found: dict[str, Any]) -> Measured:
     """True if each best step, of every method and variant, lies between `lowest` and `largest`."""
-    steps = [one["step"] for search in searches for one in search["variants"].values()]
-    holds = np.array([lowest <= step <= largest for step in steps])
-    return Measured(holds, seeds=1, note=f"best steps from {min(steps):.3g} to {max(steps):.3g}")
+    records = (record for one in found for record in one["variants"].values())
+    return searches.steps_within(lowest, largest, records)
 
 
 @quantity

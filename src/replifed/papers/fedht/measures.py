@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from replifed.claims import searches
 from replifed.claims.claim import Measured, NotMeasurableError
 from replifed.claims.curves import (
     Curves,
@@ -348,16 +349,11 @@ def end_apart(names: Sequence[str], *ends: Ends) -> Measured:
 
 
 @quantity
-def steps_within(lowest: float, largest: float, *searches: dict[str, Any]) -> Measured:
+def steps_within(lowest: float, largest: float, *found: dict[str, Any]) -> Measured:
     """True if each best step, of every method, level and K, lies between `lowest` and `largest`."""
-    steps = [
-        one["step"]
-        for search in searches
-        for at_level in search["levels"].values()
-        for one in at_level["by_local_steps"].values()
-    ]
-    holds = np.array([lowest <= step <= largest for step in steps])
-    return Measured(holds, seeds=1, note=f"best steps from {min(steps):.3g} to {max(steps):.3g}")
+    by_level = (one for search in found for one in search["levels"].values())
+    records = (record for one in by_level for record in one["by_local_steps"].values())
+    return searches.steps_within(lowest, largest, records)
 
 
 @quantity
