@@ -97,8 +97,17 @@ def test_run_as_a_step(calls):
     words += ["--tuned", "t=1.json", "--seeds", "n.json"]
     assert cli.main(words) == 0
     named = {"tuned": Path("t=1.json"), "seeds": Path("n.json"), "out": Path("r.parquet")}
-    files = {"data": None, "partition": None, **named}
+    files = {"data": None, "partition": None, "share": None, **named}
     assert calls == [("run", (), JOB | files)]
+    assert cli.main([*words, "--share", "2/5"]) == 0
+    assert calls[1] == ("run", (), JOB | files | {"share": (2, 5)})
+
+
+@pytest.mark.parametrize("share", ["0/2", "3/2", "2", "1/x"])
+def test_a_share_is_a_number_of_those_that_there_are(share, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["run", "fedht", "mnist", "fedavg", "--settings", SETTINGS, "--out", "r", "--share", share])
+    assert f"--share: '{share}': must be NUMBER/OF, such as 2/5" in capsys.readouterr().err
 
 
 def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):

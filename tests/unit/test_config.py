@@ -13,7 +13,7 @@ import yaml
 from replifed import cli, parts
 from replifed import settings as config
 from replifed.errors import ConfigError
-from replifed.settings import needs, reading, subsets
+from replifed.settings import checks, needs, reading, subsets
 
 ROOT = Path(__file__).parents[2]
 
@@ -199,6 +199,12 @@ FAULTS = {
         ["simulation1"],
         ["artefacts.table2.partitions: ", '"simulation1"', "mnist"],
     ),
+    "method of a split": (
+        at(*simulation, "split"),
+        {"fediterth": 2},
+        ["simulation1.split: unknown method 'fediterth'", "did you mean 'fediterht'?"],
+    ),
+    "split in none": (at(*simulation, "split"), {"fedht": 0}, ["simulation1.split.fedht: 0", "at least 1"]),
     "only": (at("fedht", "only"), ["fig11"], ["fedht.only: ", "'fig11'", "did you mean 'fig1'?"]),
     "only of what went": (at("fedmm", "only"), ["steps"], ["fedmm.only: fedmm/steps is no longer made: "]),
 }
@@ -211,6 +217,14 @@ def test_a_fault_is_one_line_that_names_key_value_and_way_out(whole, name):
     assert len(lines) == 1, lines
     for word in words:
         assert word in lines[0]
+
+
+@pytest.mark.parametrize("more", [{}, {"replicates": [1, 2], "pilot": [3, 4]}])
+def test_a_run_is_split_only_if_its_repetitions_are_known(more):
+    experiment = {"methods": ["fedht"], "split": {"fedht": 2}, **more}
+    ((path, text),) = checks._experiment_errors(experiment)
+    assert path == ("split",)
+    assert text.endswith("expected an experiment with `replicates` and no `pilot`")
 
 
 @pytest.mark.parametrize("key", ["problem", "loss", "rounds", "methods", "replicates"])

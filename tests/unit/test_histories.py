@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from replifed.errors import DataError
-from replifed.store.histories import read_history, write_history
+from replifed.store.histories import SHARE, join, read_history, write_history
 
 META = {"settings": {"seed": 1, "sizes": [3, 4]}, "data": {"kind": "surrogate", "stamp": "not the paper's"}}
 
@@ -69,3 +69,37 @@ def test_what_another_hand_wrote_whole_is_refused(path, change):
     pq.write_table(change(pq.read_table(path)), path)
     with pytest.raises(DataError, match="delete it and run the workflow again"):
         read_history(path)
+
+
+# -- shares of a run ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shares(tmp_path):
+    """A table in three files; the last one lacks a column."""
+    pieces = [table()[:10], table()[10:30], table()[30:].drop(columns="gap")]
+    files = [tmp_path / f"{number}.parquet" for number in (1, 2, 3)]
+    for number, (file, piece) in enumerate(zip(files, pieces, strict=True), 1):
+        write_history(file, piece.reset_index(drop=True), {**META, SHARE: [number, 3]})
+    return files
+
+
+def test_shares_make_the_history_that_one_job_would_have_written(shares, tmp_path):
+    join(shares, tmp_path / "joined.parquet")
+    frame, meta = read_history(tmp_path / "joined.parquet")
+    expected = table()
+    expected.loc[30:, "gap"] = np.nan
+    pd.testing.assert_frame_equal(frame, expected)
+    assert meta == META
+
+
+def test_shares_in_another_order_missing_or_of_another_run_are_refused(shares, path):
+    first, second, third = shares
+    out = path.with_name("joined.parquet")
+    for files in ([second, first, third], [first, second], [first, first, third], [path]):
+        with pytest.raises(DataError, match=r"not share \d of \d of a run; delete it"):
+            join(files, out)
+    write_history(second, table(), {**META, "settings": {"seed": 2}, SHARE: [2, 3]})
+    with pytest.raises(DataError, match=r"2.parquet: of another run than .*1.parquet, whose settings differ"):
+        join(shares, out)
+    assert not out.exists()

@@ -7,6 +7,7 @@ import pytest
 from replifed.papers.fedht import experiments, simulations
 from replifed.papers.fedht.settings import Biased, Planted, Simulation
 from replifed.randomness import generator
+from replifed.settings.subsets import share_of_run
 
 # Few features and samples, many clients: everything is a mean over independent clients.
 SETTINGS = {"seed": 0, "loss": "least_squares", "clients": 1500, "samples": 80, "features": 15, "planted": 5}
@@ -183,6 +184,7 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
         **{"levels": LEVELS, "sparsity": 4, "batch": 9, "local_steps": [2, 3], "rounds": 6},
         **{"record_every": 2, "replicates": [1, 2], "full_batch_replicates": [2], "full_batch_rounds": 3},
     }
+    shares = [Simulation.of_job(share_of_run(settings, number, 2)) for number in (1, 2)]
     settings = Simulation.of_job(settings)
     by_k = {str(K): {"step": 0.1 / K} for K in experiments.sweep(method, settings)}
     found = {
@@ -198,6 +200,9 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
         frames.append(frame.sort_values(curve, ignore_index=True))
         monkeypatch.setattr(experiments, "_together", one_by_one)
     assert len(frames[0]) > 30
+    # Jobs that share the repetitions make the same, in the same order.
+    parts = [experiments.run(method, one, {"levels": found}, None, None) for one in shares]
+    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), frame, check_exact=True)
     pd.testing.assert_frame_equal(*frames, rtol=1e-9)
     # Runs without twins are the same, and say nothing about chaos.
     fewer = experiments.run(method, settings.with_(twin_replicates=[1]), {"levels": found}, None, None)

@@ -84,6 +84,29 @@ def test_a_run_reads_its_data_its_partition_and_its_tuned_step(plan):
     assert plan.step_settings("run", "fedht", "toy") == '{"rounds":3,"seed":1}'
 
 
+def test_jobs_share_a_run_if_it_has_enough_repetitions(plan):
+    assert plan.shared_runs() == set()
+    toy = CONFIG["fedht"]["experiments"]["toy"] | {"split": {"fedht": 3}, "replicates": [1, 2, 3, 4]}
+    shared = planned(together="artefacts", experiments=CONFIG["fedht"]["experiments"] | {"toy": toy})
+    assert shared.shared_runs() == {"fedht/toy/fedht"}
+    assert shared.share_files("fedht", "toy", "fedht") == [
+        f"results/small/shares/fedht/toy/fedht.{number}.parquet" for number in (1, 2, 3)
+    ]
+    assert shared.step_settings("run", "fedht", "toy") == '{"replicates":[1,2,3,4],"rounds":3,"seed":1}'
+    toy["replicates"] = [1, 2]
+    assert len(shared.share_files("fedht", "toy", "fedht")) == 2
+    grouping = Grouping(shared, ["all"])
+    for file, whole in {
+        "toy/fedht.parquet": False,
+        "toy/fedavg.parquet": True,
+        "mnist/x.parquet": True,
+    }.items():
+        name = f"fedht/{file}"
+        assert bool(re.match(rf"{grouping.papers_of_whole_runs()}/", name)) == whole
+        assert bool(re.match(rf"{grouping.papers_of_shared_runs()}/", name)) == (not whole)
+        assert re.match(rf"{grouping.papers_of_single_runs()}/", name)
+
+
 def test_an_artefact_is_made_from_what_its_entry_names(plan):
     assert plan.artefact_inputs("fedht", "table1") == {
         "partition:mnist": [

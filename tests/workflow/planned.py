@@ -114,7 +114,16 @@ def _of_experiment(plan: Plan, paper: str, name: str) -> Iterator[Job]:
         of, key = f"{method} on {name}", f"{name}/{method}"
         if "tuning" in section:
             yield job(f"tune {of}", f"tuned:{key}", plan.tune_inputs(paper, name, method), "tune")
-        yield job(f"run {of}", f"run:{key}", plan.run_inputs(paper, name, method), "run")
+        inputs = plan.run_inputs(paper, name, method)
+        if (shares := plan.shares(paper, name, method)) == 1:
+            yield job(f"run {of}", f"run:{key}", inputs, "run")
+            continue
+        files = plan.share_files(paper, name, method)
+        for number, file in enumerate(files, 1):
+            message = f"{paper}: run {of}, share {number}/{shares}"
+            yield _job(message, [file], inputs, plan.step_settings("run", paper, name))
+        inputs = {"files": files, "source": plan.source("replifed.store.histories")}
+        yield _job(f"{paper}: join the shares of {of}", plan.files_of(paper, f"run:{key}"), inputs)
 
 
 def _closing(plan: Plan) -> Iterator[Job]:

@@ -31,7 +31,10 @@ def jobs_of(step, methods, names):
 
 
 def runs(*methods, on: Iterable[str] = TUNED):
-    return jobs_of("run", methods, on)
+    jobs = jobs_of("run", methods, on)
+    shared = jobs & {f"fedht: run {method} on simulation2" for method in ("fedht", "fediterht")}
+    shares = {f"{job}, share {number}/5" for job in shared for number in range(1, 6)}
+    return jobs - shared | shares | {job.replace("run", "join the shares of") for job in shared}
 
 
 def tunings(*methods, on: Iterable[str] = TUNED):
@@ -255,7 +258,7 @@ def test_another_scale_runs_everything_but_the_data(built):
     assert set(together) == set(METHODS)
     assert {name for names in together.values() for name in names} == {*TUNED, "mnist_classes", *PLANTED}
     for method, names in together.items():
-        assert runs(method, on=[", ".join(names)]) <= jobs
+        assert jobs_of("run", [method], [", ".join(names)]) <= jobs
     assert "fedht: make all figures and tables" in jobs
     assert not {job for job in jobs if "draw" in job or "write table" in job}
     assert not {job for job in jobs if job.endswith((": fetch", ": parse and check"))}

@@ -9,7 +9,7 @@ rule run_method:
     benchmark:
         plan.in_benchmarks("{paper}/{experiment}/{method}")
     wildcard_constraints:
-        paper=grouping.papers_of_single_runs(),
+        paper=grouping.papers_of_whole_runs(),
     priority: 10
     conda:
         "../../environment.yml"
@@ -26,6 +26,64 @@ rule run_method:
         " run {wildcards.paper} {wildcards.experiment} {wildcards.method}"
         " --settings {params.settings:q} {params.files}"
         " --out {output:q} 2>&1 | tee {log:q} >&2"
+
+
+# Long runs: several jobs, each with some of the repetitions, and one that joins what they leave.
+rule run_share:
+    input:
+        unpack(ask(plan.run_inputs)),
+    output:
+        temp(plan.in_results("shares/{paper}/{experiment}/{method}.{share}.parquet")),
+    log:
+        plan.in_logs("{paper}/{experiment}/{method}.{share}"),
+    benchmark:
+        plan.in_benchmarks("{paper}/{experiment}/{method}.{share}")
+    wildcard_constraints:
+        share="[0-9]+",
+    priority: 10
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=megabytes(
+            "{paper}/{experiment}/{method}.{share}", stated=ask(plan.memory)
+        ),
+        runtime=minutes("{paper}/{experiment}/{method}.{share}", otherwise=240),
+    params:
+        settings=ask(plan.step_settings, "run"),
+        share=ask(plan.share),
+        files=input_flags,
+    message:
+        "{wildcards.paper}: run {wildcards.method} on {wildcards.experiment}, share {params.share}"
+    shell:
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " run {wildcards.paper} {wildcards.experiment} {wildcards.method}"
+        " --settings {params.settings:q} --share {params.share} {params.files}"
+        " --out {output:q} 2>&1 | tee {log:q} >&2"
+
+
+rule join_shares:
+    input:
+        files=ask(plan.share_files),
+        source=sources_of("replifed.store.histories"),
+    output:
+        plan.in_results("{paper}/{experiment}/{method}.parquet"),
+    log:
+        plan.in_logs("{paper}/{experiment}/{method}"),
+    benchmark:
+        plan.in_benchmarks("{paper}/{experiment}/{method}")
+    wildcard_constraints:
+        paper=grouping.papers_of_shared_runs(),
+    priority: 20
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=megabytes("{paper}/{experiment}/{method}", 1000),
+        runtime=minutes("{paper}/{experiment}/{method}"),
+    message:
+        "{wildcards.paper}: join the shares of {wildcards.method} on {wildcards.experiment}"
+    shell:
+        "REPLIFED_LOG={log:q} python -m replifed"
+        " join-shares {input.files:q} --out {output:q} > {log:q} 2>&1"
 
 
 # The number of repetitions of an experiment that the claims need, from those of a pilot.

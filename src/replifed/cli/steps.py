@@ -58,7 +58,19 @@ def add(commands: Any) -> None:
         reads=("data", "partition", "tuned", "seeds"),
         optional=("settings", "data", "partition", "tuned", "seeds", "out"),
     )
+    text = "the share of the repetitions that this job runs, for `join-shares`"
+    run.add_argument("--share", type=_share, metavar="NUMBER/OF", help=text)
     add_snakemake(run)
+
+    join = step(
+        "join-shares",
+        "replifed.store.histories:join",
+        "Step of the workflow: write the history of a run from those of its shares.",
+        "fedht.1.parquet fedht.2.parquet --out fedht.parquet",
+        settings=False,
+    )
+    join.set_defaults(reads=("files",))
+    join.add_argument("files", nargs="+", type=Path, metavar="FILE")
 
     step(
         "run-together",
@@ -166,10 +178,9 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ConfigError("--settings and --out are given together (by the workflow) or not at all")
     if arguments.settings is not None:
         return call("replifed.papers.jobs:run", arguments)
-    if arguments.data or arguments.partition or arguments.tuned or arguments.seeds:
-        raise ConfigError(
-            "--data, --partition, --tuned and --seeds are only for the workflow, together with --settings"
-        )
+    of_workflow = ("data", "partition", "tuned", "seeds", "share")
+    if given := [name for name in of_workflow if getattr(arguments, name)]:
+        raise ConfigError(f"--{given[0]} is only for the workflow, together with --settings")
     paper, experiment, method = arguments.paper, arguments.experiment, arguments.method
     config = load_config(arguments)
     check_known("paper", paper, config["papers"])
@@ -181,6 +192,13 @@ def _run(arguments: argparse.Namespace) -> int:
     if status == 0 and not arguments.dry_run:
         print(target)
     return status
+
+
+def _share(text: str) -> tuple[int, int]:
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be NUMBER/OF, such as 2/5")
+    return int(number), int(of)
 
 
 def _artefact(arguments: argparse.Namespace) -> int:

@@ -58,9 +58,14 @@ def run(
     tuned: Path | None,
     out: Path,
     seeds: Path | None = None,
+    share: tuple[int, int] | None = None,
 ) -> None:
-    """Run one method with all its settings and as many seeds as are needed; writes its history."""
-    from replifed.store.histories import write_history
+    """Run one method with all its settings and as many seeds as are needed; writes its history.
+
+    A `share`, its number from 1 and how many there are, is of some repetitions, for `store.histories.join`.
+    """
+    from replifed.settings import subsets
+    from replifed.store.histories import SHARE, write_history
     from replifed.store.tuned import read_tuned
 
     table, split = _data(data, partition)
@@ -68,11 +73,13 @@ def run(
     if seeds is not None:
         count = json.loads(seeds.read_text())["seeds"]
         settings = {**settings, "replicates": settings["replicates"][:count]}
+    own = settings if share is None else subsets.share_of_run(settings, *share)
     progress = Lines(paper, experiment, method)
-    frame = _part(paper, "experiments").run(method, typed(paper, settings), choice, table, split, progress)
+    frame = _part(paper, "experiments").run(method, typed(paper, own), choice, table, split, progress)
     if tuned and choice is not None:
         check_apart(tuned, choice, frame)
-    write_history(out, frame, _provenance(paper, method, settings, table))
+    meta = _provenance(paper, method, settings, table)
+    write_history(out, frame, meta if share is None else {**meta, SHARE: share})
 
 
 def check_apart(tuned: Path, choice: dict[str, Any], history: Any) -> None:

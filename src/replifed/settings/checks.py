@@ -185,6 +185,11 @@ def _experiment_errors(experiment: Mapping[str, Any]) -> Iterator[Error]:
     for method in experiment["methods"]:
         if method not in METHODS and "logs" not in experiment:  # logs have methods of their own
             yield ("methods",), unknown_name("method", method, METHODS)
+    for method in experiment.get("split", ()):
+        if method not in METHODS:
+            yield ("split",), unknown_name("method", method, METHODS)
+    if "split" in experiment and ("pilot" in experiment or "replicates" not in experiment):
+        yield ("split",), "not allowed; expected an experiment with `replicates` and no `pilot`"
     dataset = experiment.get("dataset")
     if dataset is not None and dataset not in CATALOGUE:
         yield ("dataset",), unknown_name("data set", dataset, CATALOGUE)

@@ -281,6 +281,11 @@ class Experiment(Settings):
     memory_mb: Maybe[Annotated[int, Field(ge=100), WHOLE]] = Field(
         None, description="megabytes that a job declares; by default more than was recorded of it, or 2000"
     )
+    split: Maybe[dict[Name, Count]] = Field(
+        None,
+        description="number of jobs, by method, that share its repetitions, so that several cores work on "
+        "them; for runs that take repetitions one by one, in order; changes no result",
+    )
     _seed: int = PrivateAttr()
 
     @property

@@ -14,11 +14,13 @@ _REPORTED_ONLY = (
     *("replicates", "full_batch_replicates", "twin_replicates"),
     *("rounds", "baseline_rounds", "full_batch_rounds", "record_every", "objective_every"),
 )
-# Settings that change no number by themselves: the list of methods, the memory that a job declares, and a
-# pilot, whose runs are an experiment with its own settings.
-_NO_RESULT = ("methods", "memory_mb", "pilot")
+# Settings that name reported runs.
+_REPETITIONS = ("replicates", "full_batch_replicates")
+# Settings that change no number by themselves: the list of methods, the memory that a job declares, the jobs
+# that share a run, and a pilot, whose runs are an experiment with its own settings.
+_NO_RESULT = ("methods", "memory_mb", "split", "pilot")
 # Settings that the report does not show of an experiment.
-_NOT_SHOWN = ("methods", "memory_mb", "tuning", "twin_replicates")
+_NOT_SHOWN = ("methods", "memory_mb", "split", "tuning", "twin_replicates")
 # Ending of the experiments that `with_pilots` adds.
 PILOT = "_pilot"
 
@@ -73,6 +75,24 @@ def _read_settings(read_by: Iterable[Mapping[str, Any]], paper_config: Mapping[s
                 settings = _experiment_settings(step, name, paper_config["experiments"][name])
                 read[name] = deep_merge(read.get(name, {}), settings)
     return read
+
+
+def share_of_run(settings: Mapping[str, Any], number: int, of: int) -> dict[str, Any]:
+    """Return the settings of the share with this `number`, from 1, of `of` that a run's repetitions make.
+
+    Shares follow each other as the repetitions do. Which of these have perturbed runs is as in the whole.
+
+    >>> share_of_run({"twin_replicates": [1], "replicates": [1, 2, 3]}, 1, 2)
+    {'twin_replicates': [1], 'replicates': [1]}
+    >>> share_of_run({"replicates": [1, 2, 3], "full_batch_replicates": [1]}, 2, 2)
+    {'twin_replicates': [1, 2, 3], 'replicates': [2, 3], 'full_batch_replicates': []}
+    """
+    keys = [key for key in _REPETITIONS if settings.get(key)]
+    every = list(dict.fromkeys(name for key in keys for name in settings[key]))
+    first, last = (one * len(every) // of for one in (number - 1, number))
+    own = every[first:last]
+    named = {key: [name for name in settings[key] if name in own] for key in keys}
+    return {"twin_replicates": settings["replicates"], **settings, **named}
 
 
 def with_pilots(experiments: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _KEY = b"replifed"
+# Key of the number of a share and of all shares, in the provenance of a history of some of its repetitions.
+SHARE = "share"
 
 
 def provenance(modules: list[str], settings: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
@@ -52,6 +55,26 @@ def write_history(path: Path, frame: pd.DataFrame, meta: dict[str, Any]) -> None
     table = table.replace_schema_metadata({_KEY: canonical_json(signed).encode()})
     with replacing(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
+
+
+def join(files: Sequence[Path], out: Path) -> None:
+    """Write the history of a run from those of its shares, which follow each other in order.
+
+    Raises
+    ------
+    DataError
+        The files are not all shares of one run.
+    """
+    import pandas as pd
+
+    frames, metas = zip(*map(read_history, files), strict=True)
+    for number, (file, meta) in enumerate(zip(files, metas, strict=True), 1):
+        if meta.pop(SHARE, None) != [number, len(files)]:
+            raise DataError(f"{file}: not share {number} of {len(files)} of a run; {REMEDY}")
+        if meta != metas[0]:
+            other = next(key for key in meta if meta[key] != metas[0].get(key))
+            raise DataError(f"{file}: of another run than {files[0]}, whose {other} differ; {REMEDY}")
+    write_history(out, pd.concat(frames, ignore_index=True), metas[0])
 
 
 def read_history(path: Path, content: bytes | None = None) -> tuple[pd.DataFrame, dict[str, Any]]:

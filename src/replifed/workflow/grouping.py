@@ -22,7 +22,7 @@ from replifed.store.provenance import canonical_json
 from replifed.workflow.plan import MEMORY_MB, Plan, one_of
 
 # The rules of single jobs; a job on another machine is asked for by its rule.
-SINGLE_RULES = ("run_method", "tune", "figure", "table")
+SINGLE_RULES = ("run_method", "run_share", "join_shares", "tune", "figure", "table")
 
 
 class GroupedJob(ABC):
@@ -168,7 +168,7 @@ class Grouping:
         def used(job: GroupedJob) -> bool:
             return wanted.issuperset(job.wanted) or job.is_current()
 
-        self._papers = plan.sections
+        self._plan, self._papers = plan, plan.sections
         self.runs = [job for paper in plan.sections for job in grouped_runs(plan, paper) if used(job)]
         self.artefacts = [
             job for paper in plan.sections for job in grouped_artefacts(plan, paper) if used(job)
@@ -176,9 +176,21 @@ class Grouping:
 
     def papers_of_single_runs(self) -> str:
         """Return a pattern of papers that no run of a grouped job follows: they have a rule already."""
-        return self._not_before(
-            f"{job.paper}/{name}/{job.method}" for job in self.runs for name in job.experiments
-        )
+        return self._not_before(self._grouped_runs())
+
+    def papers_of_whole_runs(self) -> str:
+        """Return a pattern of papers that a run follows which is one job, and its own."""
+        return self._not_before([*self._grouped_runs(), *self._shared_runs()])
+
+    def papers_of_shared_runs(self) -> str:
+        """Return a pattern of papers that a run follows which several jobs share."""
+        return f"(?=(?:{one_of(self._shared_runs())})[.])(?:{one_of(self._papers)})"
+
+    def _grouped_runs(self) -> set[str]:
+        return {f"{job.paper}/{name}/{job.method}" for job in self.runs for name in job.experiments}
+
+    def _shared_runs(self) -> set[str]:
+        return self._plan.shared_runs() - self._grouped_runs()
 
     def papers_of_single_artefacts(self) -> str:
         """Return a pattern of papers that no artefact of a grouped job follows."""

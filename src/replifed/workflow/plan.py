@@ -25,6 +25,8 @@ SUFFIXES = {"figure": ("csv", "pdf", "png"), "table": ("csv", "md", "tex")}
 MEMORY_MB = 2000  # of a job of which nothing is known
 
 
+# The folder of what jobs that share a run leave, until it is joined.
+SHARES = "shares"
 # The folder of runs that a comparison takes from the reference run (`lending`). No job makes them.
 LENT = "lent"
 
@@ -189,6 +191,30 @@ class Plan:
         # A pilot runs the steps of the experiment that it is a pilot of.
         tuned = [f"tuned:{experiment.removesuffix(subsets.PILOT)}/{method}"] if "tuning" in section else []
         return [*tuned, *([f"seeds:{experiment}"] if "pilot" in section else [])]
+
+    def shares(self, paper: str, experiment: str, method: str) -> int:
+        """Return the number of jobs that share a run, each some of its repetitions; 1 if there is one job."""
+        section = self.experiment(paper, experiment)
+        return min(section.get("split", {}).get(method, 1), len(section.get("replicates", [0])))
+
+    def shared_runs(self) -> set[str]:
+        """Return the runs that several jobs share, as PAPER/EXPERIMENT/METHOD."""
+        return {
+            f"{paper}/{experiment}/{method}"
+            for paper in self.sections
+            for experiment, section in self.config[paper]["experiments"].items()
+            for method in section["methods"]
+            if self.shares(paper, experiment, method) > 1
+        }
+
+    def share_files(self, paper: str, experiment: str, method: str) -> list[str]:
+        """Return the histories that the jobs of a shared run leave, for another one to join."""
+        numbers = range(1, self.shares(paper, experiment, method) + 1)
+        return [self.in_results(f"{SHARES}/{paper}/{experiment}/{method}.{one}.parquet") for one in numbers]
+
+    def share(self, paper: str, experiment: str, method: str, share: str) -> str:
+        """Return the share of a job as NUMBER/OF."""
+        return f"{share}/{self.shares(paper, experiment, method)}"
 
     # --- Pilots ---
 
