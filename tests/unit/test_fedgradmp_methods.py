@@ -245,6 +245,23 @@ def test_least_squares_on_a_support_is_the_nearest_minimiser(size, l2):
         assert not found[row, i][~held].any()
 
 
+@pytest.mark.parametrize("steps", [0, 1, 4])
+def test_steps_on_a_support_are_of_steepest_descent_with_exact_line_search(steps):
+    data, _ = planted(noise=0.5)
+    rng = np.random.default_rng(3)
+    support = largest(rng.random((2, N, D)), 9)
+    start = rng.standard_normal((2, N, D)) * support
+    found = data.restricted_descent(start, support, steps)
+    for row, i in np.ndindex(2, N):
+        held = support[row, i]
+        A, w = data.X[row, i][:, held], start[row, i][held]
+        for _ in range(steps):
+            g = A.T @ (data.y[row, i] - A @ w)
+            w = w + (g @ g) / ((A @ g) @ (A @ g)) * g
+        np.testing.assert_allclose(found[row, i][held], w, rtol=1e-11)
+        assert not found[row, i][~held].any()
+
+
 @pytest.mark.parametrize("summed", [False, True])
 def test_least_squares_weighs_the_ridge_by_the_clients_samples(summed):
     rng = np.random.default_rng(2)

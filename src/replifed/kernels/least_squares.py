@@ -13,6 +13,8 @@ _CORRECTIONS = 4
 _CONVERGED = 1e-13
 # Residual, in rounding errors of the columns, up to which the columns fit the targets.
 _FITTING = 4
+# Length of a step's direction, beside the largest that it can have, from which on it is rounding error.
+_ROUNDING = 1e-12
 
 
 @compiled
@@ -56,6 +58,34 @@ def to_minimisers(columns_of, targets, ridge, support, models, converged):
             if converged[run, i]:
                 for a in range(n):
                     models[run, i, support_i[a]] += step[a]
+
+
+@compiled
+def combination(gram, residual, steps):
+    """Coefficients c (m,) of the sum A c of `steps` steepest-descent steps on |r - A'w|^2 / 2 from zero.
+
+    Steps have an exact line search; all of it needs `gram` A'A (m, m) and the `residual` r (m,) alone.
+    """
+    m = len(residual)
+    r, direction, c = residual.copy(), np.empty_like(residual), np.zeros_like(residual)
+    everyone, trace = np.arange(m), 0.0
+    for j in range(m):
+        trace += gram[j, j]
+    for _ in range(steps):
+        predict(gram, everyone, r, direction)
+        squared, along, length = 0.0, 0.0, 0.0
+        for j in range(m):
+            squared += r[j] ** 2
+            along += r[j] * direction[j]
+            length += direction[j] ** 2
+        # Once the columns cannot lower a residual further, the direction is rounding error.
+        if not length > (_ROUNDING * trace) ** 2 * squared:
+            break
+        t = r.dtype.type(along / length)
+        for j in range(m):
+            c[j] += t * r[j]
+            r[j] -= t * direction[j]
+    return c
 
 
 @compiled

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_ROUNDING = 1e-12
 _NEWTON_STEPS = 100
 _NEWTON_TOLERANCE = 1e-12
 
@@ -66,17 +65,9 @@ def _descent(A: NDArray, residual: NDArray, w: NDArray, ridge: float, steps: int
             curvature = predicted @ predicted + ridge * (g @ g)
             step = step + (g @ g) / np.maximum(curvature, np.finfo(w.dtype).tiny) * g
         return step
-    gram, c = A.T @ A, np.zeros_like(residual)
-    for _ in range(steps):
-        direction = gram @ residual
-        length = direction @ direction
-        # Once the columns cannot lower a residual further, the direction is rounding error.
-        if not length > (_ROUNDING * np.trace(gram)) ** 2 * (residual @ residual):
-            break
-        t = (residual @ direction) / length
-        c = c + t * residual
-        residual = residual - t * direction
-    return A @ c
+    from replifed.kernels.least_squares import combination
+
+    return A @ combination(A.T @ A, residual, steps)
 
 
 def newton(problem: Any, start: NDArray, support: NDArray) -> NDArray:
