@@ -279,10 +279,10 @@ def test_of_many_numbers_the_same_are_kept(levels, tau, arranged):
 
 
 @pytest.mark.parametrize("loss", ["least_squares", "logistic"])
-@pytest.mark.parametrize("sets, rows", [(1, 1), (3, 3), (1, 9), (2, 16)])
+@pytest.mark.parametrize("sets, rows", [(1, 1), (3, 3), (9, 9), (1, 9), (2, 4), (2, 16)])
 @pytest.mark.parametrize("features", [2, 3, 8, 500])
 def test_descent_is_its_steps(loss, sets, rows, features):
-    """Row by row, on few samples and on many, and the rows of a data set together; each with its own step."""
+    """Row by row, in lanes of vectors, and the rows of a data set together; each with its own step."""
     rng = np.random.default_rng(rows)
     N, m = 2, 5
     y = rng.choice([-1.0, 1.0], (sets, N, m))
@@ -296,6 +296,13 @@ def test_descent_is_its_steps(loss, sets, rows, features):
     for _ in range(4):
         u = u - step * (problem.per_client_gradients(u) + ridge[:, None, None] * u + linear)
     np.testing.assert_allclose(found, u, atol=1e-12)
+    beta = rng.uniform(0, 1, (rows, 1, 1))
+    found = problem.per_client_descent(before, 4, step, ridge=ridge, linear=linear, momentum=beta)
+    w = v = before
+    for _ in range(4):
+        ahead = w - step * (problem.per_client_gradients(w) + ridge[:, None, None] * w + linear)
+        w, v = ahead + beta * (ahead - v), ahead
+    np.testing.assert_allclose(found, w, atol=1e-12)
     one = problem.per_client_descent(before, 1, step[:1, :1], ridge=0.5, linear=linear)
     expected = before - step[:1, :1] * (problem.per_client_gradients(before) + 0.5 * before + linear)
     np.testing.assert_allclose(one, expected, atol=1e-12)

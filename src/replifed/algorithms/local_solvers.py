@@ -67,9 +67,9 @@ class LocalObjective:
         ridge = np.reshape(self.ridge, (-1, 1, 1))
         return mu[:, None, None] + ridge, L[:, None, None] + ridge
 
-    def descent(self, w: NDArray, steps: int, step: NDArray) -> NDArray:
-        """Models after `steps` gradient steps from `w` (R, N, D) on every d_i."""
-        return self.problem.per_client_descent(w, steps, step, ridge=self.ridge, linear=self.linear)
+    def descent(self, w: NDArray, steps: int, step: NDArray, **more: NDArray) -> NDArray:
+        """Models after `steps` gradient steps, or Nesterov's, from `w` (R, N, D) on every d_i."""
+        return self.problem.per_client_descent(w, steps, step, ridge=self.ridge, linear=self.linear, **more)
 
     def minibatch_descent(self, w: NDArray, drawn: NDArray, step: NDArray) -> NDArray | None:
         """Models after a step from `w` on each minibatch `drawn` (R or 1, K, N, b); None if not compiled."""
@@ -215,6 +215,12 @@ class Accelerated(SteppedSolver):
         # sqrt(mu / L); a step longer than 1 / mu leaves no momentum.
         root = np.sqrt(np.minimum(mu * step, 1.0))
         return step, (1.0 - root) / (1.0 + root)
+
+    def solve(self, objective, start, drawn, counts=None):
+        if counts is not None or type(self) is not Accelerated:  # others may step otherwise
+            return super().solve(objective, start, drawn, counts)
+        step, beta = self._constants(objective, len(start))
+        return objective.descent(start, self.steps, step, momentum=beta)
 
     def _begin(self, start):
         return start, start

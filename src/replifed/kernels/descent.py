@@ -1,42 +1,43 @@
 """Gradient descent of every client on its own objective, with its data in the cache from step to step.
 
 The objectives are f_i(w) + <a_i, w> + b |w|^2 / 2 with linear models of one output. In both functions X is
-(S, N, m, d), `y` and the samples' `weights` are (S, N, m), `loss` is LEAST_SQUARES or LOGISTIC, and `step`,
-`ridge` b and `linear` a are (R, N), (R,) and (R, N, d). The steps start from `models` (R, N, d) and move
-them. S divides R; the first R / S runs share the first data set, and so on.
+(S, N, m, d), `y` and the samples' `weights` are (S, N, m), `loss` is LEAST_SQUARES or LOGISTIC, and `ridge`
+b and `linear` a are (R,) and (R, N, d). `sizes` (2, R, N) are of the steps, and of Nesterov's momentum. The
+steps start from `models` w (R, N, d) and move them, and `behind` v, a copy: v+ = w - gamma grad, and
+w+ = v+ + beta (v+ - v). S divides R; the first R / S runs share the first data set, and so on.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
+from replifed.kernels import compiled, compiled_within
 from replifed.kernels.linear import LEAST_SQUARES, combine, derivatives, predict
 from replifed.kernels.losses import falling
 from replifed.kernels.tiles import padded, products
 
 
 @compiled
-def descend(X, y, weights, loss, steps, step, ridge, linear, models):
+def descend(X, y, weights, loss, steps, sizes, ridge, linear, models, behind):
     """Run by run."""
     S, N, m, d = X.shape
     everyone, z, gradient = np.arange(m), np.empty(m, X.dtype), np.empty(d, X.dtype)
     for run in range(len(models)):
         s = run * S // len(models)
         for i in range(N):
-            w, a, gamma, b = models[run, i], linear[run, i], step[run, i], ridge[run]
+            w, v, a = models[run, i], behind[run, i], linear[run, i]
+            gamma, beta = sizes[0, run, i], sizes[1, run, i]
             for _ in range(steps):
                 predict(X[s, i], everyone, w, z)
                 derivatives(z, y[s, i], loss)
                 for j in range(m):
                     z[j] *= weights[s, i, j]
                 combine(X[s, i], everyone, z, gradient)
-                for k in range(d):
-                    w[k] -= gamma * (gradient[k] + b * w[k] + a[k])
+                _step(w, v, gradient, a, ridge[run], gamma, beta)
 
 
 @compiled
-def descend_together(X, y, weights, loss, steps, step, ridge, linear, models):
+def descend_together(X, y, weights, loss, steps, sizes, ridge, linear, models, behind):
     """All runs that share a data set at once, as the rows of products; samples or features fill the tiles."""
     S, N, m, d = X.shape
     R, width = len(models) // S, padded(1, X.itemsize)
@@ -64,7 +65,17 @@ def descend_together(X, y, weights, loss, steps, step, ridge, linear, models):
                             z[j] = falling(label[j] * z[j], -label[j] * share[j])
                 products(r, every_run, everyone, rows, g)
                 for run in range(R):
-                    w, a = models[first + run, i], linear[first + run, i]
-                    gamma, b = step[first + run, i], ridge[first + run]
-                    for k in range(d):
-                        w[k] -= gamma * (g[run, k] + b * w[k] + a[k])
+                    w, v, a = models[first + run, i], behind[first + run, i], linear[first + run, i]
+                    gamma, beta = sizes[0, first + run, i], sizes[1, first + run, i]
+                    _step(w, v, g[run, :d], a, ridge[first + run], gamma, beta)
+
+
+@compiled_within
+def _step(w, v, g, a, b, gamma, beta):
+    if beta == 0:
+        for k in range(len(w)):
+            w[k] -= gamma * (g[k] + b * w[k] + a[k])
+    else:
+        for k in range(len(w)):
+            before, v[k] = v[k], w[k] - gamma * (g[k] + b * w[k] + a[k])
+            w[k] = v[k] + beta * (v[k] - before)

@@ -153,9 +153,20 @@ class PerClientModels(Protocol):
         """
 
     def per_client_descent(
-        self, u: NDArray, steps: int, step: NDArray, *, ridge: float | NDArray = 0.0, linear: NDArray
+        self,
+        u: NDArray,
+        steps: int,
+        step: NDArray,
+        *,
+        ridge: float | NDArray = 0.0,
+        linear: NDArray,
+        momentum: NDArray | None = None,
     ) -> NDArray:
-        """Each client's model after `steps` gradient steps (R or 1, N or 1, 1) on that objective from `u`."""
+        """Each client's model after `steps` gradient steps (R or 1, N or 1, 1) on that objective from `u`.
+
+        With `momentum` beta, of the shape of `step`, they are Nesterov's: v+ = w - step grad, w+ = v+ +
+        beta (v+ - v), with w = v = u at first.
+        """
 
     def per_client_hessians(self, u: NDArray) -> NDArray:
         """Hessian of each f_i at its client's model, shape (R, N, D, D)."""

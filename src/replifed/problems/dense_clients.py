@@ -15,6 +15,10 @@ from replifed.problems.gram import stacked
 from replifed.problems.linear import check_runs
 from replifed.problems.losses import COMPILED, KERNELS, Loss
 
+# Largest number of entries of a client's matrix for which runs go through full gradient steps in the lanes of
+# vectors, and the fewest runs.
+_IN_LANES, _FEWEST_LANES = 1 << 10, 4
+
 
 class DenseClientModels:
     """`problems.base.PerClientModels` on dense data; attributes are those of `DenseLinearModel`."""
@@ -237,23 +241,47 @@ class DenseClientModels:
         return g
 
     def per_client_descent(
-        self, u: NDArray, steps: int, step: NDArray, *, ridge: float | NDArray = 0.0, linear: NDArray
+        self,
+        u: NDArray,
+        steps: int,
+        step: NDArray,
+        *,
+        ridge: float | NDArray = 0.0,
+        linear: NDArray,
+        momentum: NDArray | None = None,
     ) -> NDArray:
         """See `problems.base.PerClientModels`."""
         check_runs(len(u), len(self.X))
+        beta = np.zeros((1, 1, 1)) if momentum is None else momentum
         if self.loss_function.name not in COMPILED:
+            w = v = u
             for _ in range(steps):
-                u = u - step * self.per_client_gradients(u, ridge=ridge, linear=linear)
-            return u
-        from replifed.kernels.descent import descend, descend_together
+                ahead = w - step * self.per_client_gradients(w, ridge=ridge, linear=linear)
+                w, v = ahead + beta * (ahead - v), ahead
+            return w
+        from replifed.kernels import descent, descent_in_lanes
 
-        w, runs = np.array(u, self.dtype, order="C"), len(u)
-        step_sizes, ridges = np.empty(w.shape[:2], self.dtype), np.empty(runs, self.dtype)
-        step_sizes[...], ridges[...] = step[..., 0], np.ravel(self.l2 + ridge)
+        w, (runs, shared) = np.array(u, self.dtype, order="C"), (len(u), len(u) // len(self.X))
+        sizes, ridges = np.empty((2, *w.shape[:2]), self.dtype), np.empty(runs, self.dtype)
+        sizes[0], sizes[1], ridges[...] = step[..., 0], beta[..., 0], np.ravel(self.l2 + ridge)
         loss, linear = COMPILED.index(self.loss_function.name), np.ascontiguousarray(linear, self.dtype)
-        kernel = descend_together if runs > len(self.X) else descend
-        kernel(self.X, self.y, self.sample_weights, loss, steps, step_sizes, ridges, linear, w)
+        data, own = (self.X, self.y, self.sample_weights), (loss, steps, sizes, ridges, linear, w)
+        in_lanes = self.dtype == np.float64 and self.X[0, 0].size <= _IN_LANES
+        if in_lanes and shared == 1 and runs >= _FEWEST_LANES:
+            descent_in_lanes.descend_own(*self._lanes, *own)
+        elif in_lanes and shared >= _FEWEST_LANES:
+            descent_in_lanes.descend_shared(*data, *own)
+        else:
+            kernel = descent.descend_together if shared > 1 else descent.descend
+            kernel(*data, *own, w.copy())
         return w
+
+    @cached_property
+    def _lanes(self) -> tuple[NDArray, NDArray]:
+        """Data and labels of all sets, for `kernels.descent_in_lanes.descend_own`."""
+        from replifed.kernels.descent_in_lanes import in_lanes
+
+        return in_lanes(self.X, self.y, self.sample_weights)
 
     @cached_property
     def _norms(self) -> NDArray:

@@ -63,8 +63,10 @@ class Quadratic(DenseLinearModel):
         *,
         ridge: float | NDArray = 0.0,
         linear: NDArray,
+        momentum: NDArray | None = None,
     ) -> NDArray:
         """See `problems.base.PerClientModels`; w_k = w* + (I - gamma H)^k (w_0 - w*). Steps may be (R,)."""
+        assert momentum is None  # of gradient steps alone
         values, vectors = self._spectra
         values = values + np.reshape(ridge, (-1, 1, 1))
         start, slope = (np.matmul(a[..., None, :], vectors)[..., 0, :] for a in (u, self._slopes + linear))
