@@ -29,8 +29,6 @@ def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
 
 def threshold_by_class(W: NDArray, tau: int | NDArray, classes: int) -> NDArray:
     """Keep the tau / C weights of largest magnitude of each class, of flattened models `W` (..., d C)."""
-    if classes == 1:
-        return hard_threshold(W, tau)
     by_class = W.reshape(*W.shape[:-1], -1, classes).swapaxes(-1, -2)
     return hard_threshold(by_class, tau // classes).swapaxes(-1, -2).reshape(W.shape)
 

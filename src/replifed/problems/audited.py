@@ -32,6 +32,8 @@ _COUNTED_LOCALLY = {"gradient", "descend", "pursue", "restricted_minima", "restr
 # Where these have their batch, and those that name their clients before it.
 _BATCH = {"gradient": 1, "per_client_gradients": 1, "oracle": 2, "sources": 1}
 _CHOSEN = {"oracle": 1, "sources": 0}
+# Those whose first argument is not of points.
+_NO_POINTS = {"descend", "pursue", "sources"}
 
 _STAYS = "it reads {}: clients' data stay with them; ask for gradients, Hessians or losses"
 
@@ -192,9 +194,7 @@ def _counted(
 
         of = place.among(given(_CHOSEN[name], "chosen")) if name in _CHOSEN else place
         # Rows beyond those of the runs are further points.
-        times = (
-            1.0 if name in ("descend", "pursue", "sources") else max(1.0, len(arguments[0]) / len(place.runs))
-        )
+        times = 1.0 if name in _NO_POINTS else max(1.0, len(arguments[0]) / len(place.runs))
         taken: dict[str, Any] = {}
         match name:
             case "client_hessians" | "per_client_hessians":

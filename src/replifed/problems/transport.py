@@ -139,7 +139,6 @@ class Evaluated:
         weights, x, p, strong = self._weights, self.x, self._p, self.net.strong
         (u0, u1), (a1, a2), (s1, s2) = self._below, self._a, self._s
         C0, C1, w = weights.C[0], weights.C[1], weights.w[..., None, :]
-        lead = self._lead
         # Reverse sweep of the values: e_k is the derivative by q_k.
         e: list[NDArray] = []
         grad_w: Any = 0
@@ -172,10 +171,10 @@ class Evaluated:
             grad_C0 = grad_C0 + _outer(t1, qd[0]) + _outer(f1, u0)
             f = [f0, f1, f2]
             e = [by_value + by_slope for by_value, by_slope in zip(e, f, strict=True)] if e else f
-        pieces: list[NDArray | int] = []
-        points = None
+        flat = np.empty((*self._lead, self.net.parameters), e[0].dtype)
+        grad, points = self.net.weights(flat), None
         if at_points:
-            points = np.zeros((*lead, *x.shape[-2:]), dtype=x.dtype)
+            points = np.zeros((*self._lead, *x.shape[-2:]), dtype=x.dtype)
             points += 0 if c is None else c[..., None] * strong * x
             points += 0 if v is None else strong * v
         for k in range(3):
@@ -188,13 +187,9 @@ class Evaluated:
             grad_Q = grad_Q + _outer(x, by_p)
             if at_points:
                 points = points + by_p @ np.swapaxes(weights.Q[k], -1, -2) + e[k] @ weights.A[k]
-            pieces += [grad_Q, grad_A, e[k].sum(axis=-2)]
-        pieces += [grad_C0, grad_C1, grad_w]
-        flat_pieces = [
-            np.broadcast_to(piece, (*lead, *shape)).reshape(*lead, -1)
-            for piece, shape in zip(pieces, self.net.shapes, strict=True)
-        ]
-        return np.concatenate(flat_pieces, axis=-1), points
+            grad.Q[k][...], grad.A[k][...], grad.b[k][...] = grad_Q, grad_A, e[k].sum(axis=-2)
+        grad.C[0][...], grad.C[1][...], grad.w[...] = grad_C0, grad_C1, grad_w
+        return flat, points
 
 
 def _slope(a: NDArray) -> NDArray:

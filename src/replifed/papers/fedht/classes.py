@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from replifed.operators.hard_threshold import hard_threshold, threshold_by_class
 from replifed.partition.heterogeneity import group_counts
 from replifed.problems.clients import stacked
-from replifed.problems.dense import DenseLinearModel
+from replifed.problems.dense import DenseLinearModel, DenseLocalModels
 from replifed.problems.losses import loss_named
 
 
@@ -20,6 +20,19 @@ def images(table: Any, client: NDArray, dtype: np.dtype, model: type = DenseLine
     X, y, sizes = stacked([[(table.X[rows], table.y[rows]) for rows in held]], dtype)
     X /= 255
     return model(X, y, loss_named("softmax", int(table.y.max()) + 1), sizes=sizes)
+
+
+class _LocalModels(DenseLocalModels):
+    """Local models that note their non-zeros each time they are thresholded."""
+
+    def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
+        digits = self._problem
+        u = threshold_by_class(u, tau, digits.unseen.shape[1]) if digits.by_class else hard_threshold(u, tau)
+        digits.local_share = share_unseen(u, digits.unseen)
+        return u
+
+    def descend(self, *_: Any, **more: Any) -> None:
+        """Nothing: steps are taken one by one, with `threshold` between them."""
 
 
 class Digits(DenseLinearModel):
@@ -33,16 +46,8 @@ class Digits(DenseLinearModel):
     by_class: bool
     local_share = 0.0
 
-    def local(self, x: NDArray, **promises: Any) -> Any:
-        local = super().local(x, **promises)
-
-        def threshold(u: NDArray, tau: int | NDArray) -> NDArray:
-            u = threshold_by_class(u, tau, self.unseen.shape[1]) if self.by_class else hard_threshold(u, tau)
-            self.local_share = share_unseen(u, self.unseen)
-            return u
-
-        local.threshold, local.descend = threshold, None
-        return local
+    def local_models(self, x: NDArray) -> _LocalModels:
+        return _LocalModels(self, x)
 
 
 def digits(table: Any, client: NDArray, dtype: np.dtype, *, by_class: bool) -> Digits:
