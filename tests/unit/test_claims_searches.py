@@ -3,7 +3,7 @@
 import pytest
 
 from replifed.claims.claim import Claim
-from replifed.claims.searches import eligible, steps_within
+from replifed.claims.searches import eligible, within
 from replifed.claims.verdicts import judge
 
 GRID = {"steps": [0.01, 0.1, 1.0, 10.0], "scores": [0.5, 0.4, 0.3, None], "rejected": [], "chaotic": False}
@@ -38,6 +38,6 @@ def test_where_no_step_was_stable_any_might_have_been_selected():
 )
 def test_a_claim_on_steps_is_told_only_if_rounding_does_not_decide_it(lowest, largest, rejected, verdict):
     claim = Claim(id="p.steps", paper="p", artefact="t", statement="Within.", kind="shape")
-    measured = steps_within(lowest, largest, [record(0.1, rejected=rejected)])
+    measured = within(lowest, largest, [record(0.1, rejected=rejected)])
     assert judge(claim, measured).verdict == verdict
     assert ("1 of 1 searches" in measured.note) == (verdict == "inconclusive")

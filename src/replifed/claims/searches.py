@@ -24,7 +24,7 @@ def eligible(found: Mapping[str, Any]) -> list[float]:
     return [found["step"], *lower]
 
 
-def steps_within(lowest: float, largest: float, records: Iterable[Mapping[str, Any]]) -> Measured:
+def within(lowest: float, largest: float, records: Iterable[Mapping[str, Any]]) -> Measured:
     """True if the step of each search lies between `lowest` and `largest`.
 
     A case is open where a step that the search might have selected lies on the other side.

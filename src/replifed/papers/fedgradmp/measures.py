@@ -12,11 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replifed.algorithms.fedgradmp_rates import Constants, Promise, theorem5
-from replifed.claims import searches
 from replifed.claims.claim import Measured, NotMeasurableError
 from replifed.claims.curves import Curves, at, curves, level
 from replifed.claims.quantities import Quantity, quantity, run
 from replifed.claims.samples import Sample, paired
+from replifed.claims.searches import within
 from replifed.operators import dictionaries
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers.fedgradmp import problems
@@ -294,7 +294,7 @@ def theorem13_contracts(factor: float = 4.0) -> Measured:
 def steps_within(lowest: float, largest: float, *found: dict[str, Any]) -> Measured:
     """True if each best step, of every method and variant, lies between `lowest` and `largest`."""
     records = (record for one in found for record in one["variants"].values())
-    return searches.steps_within(lowest, largest, records)
+    return within(lowest, largest, records)
 
 
 @quantity

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replifed.claims import searches
 from replifed.claims.claim import Measured, NotMeasurableError
 from replifed.claims.curves import (
     Curves,
@@ -28,6 +27,7 @@ from replifed.claims.curves import (
 from replifed.claims.multiplicity import LEVEL
 from replifed.claims.quantities import as_it_stands, joined, least, quantity
 from replifed.claims.samples import Sample, paired
+from replifed.claims.searches import within
 from replifed.intervals import mean_interval
 from replifed.papers.fedht.paper import METHODS, ordered_levels
 from replifed.papers.fedht.supports import NAME, apart, supports
@@ -353,7 +353,7 @@ def steps_within(lowest: float, largest: float, *found: dict[str, Any]) -> Measu
     """True if each best step, of every method, level and K, lies between `lowest` and `largest`."""
     by_level = (one for search in found for one in search["levels"].values())
     records = (record for one in by_level for record in one["by_local_steps"].values())
-    return searches.steps_within(lowest, largest, records)
+    return within(lowest, largest, records)
 
 
 @quantity
