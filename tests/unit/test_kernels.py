@@ -303,9 +303,32 @@ def test_descent_is_its_steps(loss, sets, rows, features):
         ahead = w - step * (problem.per_client_gradients(w) + ridge[:, None, None] * w + linear)
         w, v = ahead + beta * (ahead - v), ahead
     np.testing.assert_allclose(found, w, atol=1e-12)
+    wide = problem.per_client_descent(before, 4, step, ridge=ridge, linear=linear, momentum=0 * beta)
+    np.testing.assert_array_equal(
+        wide, problem.per_client_descent(before, 4, step, ridge=ridge, linear=linear)
+    )
     one = problem.per_client_descent(before, 1, step[:1, :1], ridge=0.5, linear=linear)
     expected = before - step[:1, :1] * (problem.per_client_gradients(before) + 0.5 * before + linear)
     np.testing.assert_allclose(one, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 9])
+def test_descent_that_overflows_is_infinite_however_many_rows_there_are(rows):
+    """Without momentum nothing is subtracted from it."""
+    problem = DenseLinearModel(np.ones((1, 1, 1, 1)), np.zeros((1, 1, 1)), loss_named("least_squares"))
+    u = np.full((rows, 1, 1), 1e295)
+    found = problem.per_client_descent(u, 3, np.full((rows, 1, 1), 1e5), linear=np.zeros_like(u))
+    assert (found == -np.inf).all()
+
+
+@pytest.mark.parametrize("momentum", [None, np.full((1, 1, 1), 0.5)])
+def test_descent_keeps_the_precision_of_the_problem(momentum):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1, 2, 5, 3)).astype(np.float32)
+    problem = DenseLinearModel(X, rng.integers(0, 4, (1, 2, 5)), loss_named("softmax", 4))
+    u = np.zeros((4, 2, 12), np.float32)
+    found = problem.per_client_descent(u, 2, np.full((1, 1, 1), 0.1), linear=u, momentum=momentum)
+    assert found.dtype == np.float32
 
 
 def test_least_squares_hand_what_they_cannot_settle_to_a_safer_solver():

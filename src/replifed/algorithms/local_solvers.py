@@ -187,7 +187,7 @@ class Gradient(SteppedSolver):
     """Gradient descent (Fed-PLT eq. (11)): w <- w - gamma grad d(w); gamma = 2 / (mu + L) by default."""
 
     def solve(self, objective, start, drawn, counts=None):
-        if counts is not None:
+        if counts is not None or type(self)._advance is not Gradient._advance:
             return super().solve(objective, start, drawn, counts)
         (step,) = self._constants(objective, len(start))
         return objective.descent(start, self.steps, step)
@@ -217,7 +217,7 @@ class Accelerated(SteppedSolver):
         return step, (1.0 - root) / (1.0 + root)
 
     def solve(self, objective, start, drawn, counts=None):
-        if counts is not None or type(self) is not Accelerated:  # others may step otherwise
+        if counts is not None or type(self)._advance is not Accelerated._advance:
             return super().solve(objective, start, drawn, counts)
         step, beta = self._constants(objective, len(start))
         return objective.descent(start, self.steps, step, momentum=beta)

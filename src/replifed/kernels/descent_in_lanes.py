@@ -1,4 +1,4 @@
-"""As `kernels.descent`, eight runs at a time in the lanes of vectors: for few samples and features.
+"""`kernels.descent` with eight runs at a time in the lanes of vectors: for few samples and features.
 
 All that a client's steps need then stays in the innermost cache, and short loops have no remainders. All
 numbers are doubles. A client's `data` (m, 8 d) have a vector for each sample and feature, and its `labels`
@@ -8,7 +8,6 @@ numbers are doubles. A client's `data` (m, 8 d) have a vector for each sample an
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from replifed.kernels import compiled, compiled_within
 from replifed.kernels.lanes import LANES, load, spread, store
@@ -16,63 +15,56 @@ from replifed.kernels.linear import LEAST_SQUARES
 from replifed.kernels.losses import falling
 
 
-def in_lanes(X: NDArray, y: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
-    """Data (S / 8, N, m, 8 d) and labels (S / 8, N, 2, m, 8) of eight sets at a time, for `descend_own`.
-
-    Lanes without a set repeat the last one.
-    """
-    S, N, m, d = X.shape
-    sets = np.minimum(np.arange(-(-S // LANES) * LANES), S - 1).reshape(-1, LANES)
-    data = X[sets].transpose(0, 2, 3, 4, 1).reshape(-1, N, m, d * LANES)
-    labels = np.empty((len(data), N, 2, m, LANES))
-    for place, values in enumerate((y, weights)):
-        labels[:, :, place] = values[sets].transpose(0, 2, 3, 1)
-    return np.ascontiguousarray(data), labels
+def lanes_for(runs: int) -> int:
+    """Number of lanes that some runs take: whole vectors."""
+    return -(-runs // LANES) * LANES
 
 
 @compiled
-def descend_shared(X, y, weights, loss, steps, sizes, ridge, linear, models):
-    """Runs that share a data set; arguments are those of `descent.descend`."""
-    (S, N, m, d), R = X.shape, len(models) // len(X)
-    data, labels, scratch = np.empty((m, d * LANES)), np.empty((2, m, LANES)), _scratch(m, d)
-    for s in range(S):
+def descend_in_lanes(X, y, weights, loss, steps, sizes, ridge, linear, models):
+    """Runs with data of their own or with the same; arguments are those of `descent.descend`."""
+    (S, N, m, d), R = X.shape, len(models)
+    data, labels, sets = np.empty((m, d * LANES)), np.empty((2, m, LANES)), np.empty(LANES, np.intp)
+    scratch = np.empty((4, d, LANES)), np.empty((m, LANES)), np.empty((3, LANES))
+    for first in range(0, R, LANES):
+        last = min(first + LANES, R)
+        for lane in range(LANES):  # those without a run repeat the last one
+            sets[lane] = min(first + lane, last - 1) * S // R
         for i in range(N):
-            for j in range(m):
-                for k in range(d):
-                    store(data, j, k, spread(X[s, i, j, k]))
-                store(labels[0], j, 0, spread(y[s, i, j] * 1.0))
-                store(labels[1], j, 0, spread(weights[s, i, j]))
-            for first in range(s * R, (s + 1) * R, LANES):
-                last = min(first + LANES, (s + 1) * R)
-                _descend(data, labels, loss, steps, i, first, last, sizes, ridge, linear, models, scratch)
-
-
-@compiled
-def descend_own(data, labels, loss, steps, sizes, ridge, linear, models):
-    """Runs with a data set each, which `in_lanes` has put side by side."""
-    groups, N, m, width = data.shape
-    scratch = _scratch(m, width // LANES)
-    for group in range(groups):
-        first, last = group * LANES, min((group + 1) * LANES, len(models))
-        for i in range(N):
-            own = data[group, i], labels[group, i]
-            _descend(*own, loss, steps, i, first, last, sizes, ridge, linear, models, scratch)
+            _load_client(X, y, weights, sets, i, data, labels)
+            _descend(data, labels, loss, steps, i, first, last, sizes, ridge, linear, models, scratch)
 
 
 @compiled_within
-def _scratch(m, d):
-    return np.empty((4, d, LANES)), np.empty((m, LANES)), np.empty((3, LANES))
+def _load_client(X, y, weights, sets, i, data, labels):
+    """Put what client i holds in each of the `sets` side by side."""
+    _, _, m, d = X.shape
+    for lane in range(LANES):
+        for j in range(m):
+            labels[0, j, lane], labels[1, j, lane] = y[sets[lane], i, j], weights[sets[lane], i, j]
+    if sets[0] == sets[LANES - 1]:  # they rise from lane to lane
+        rows = X[sets[0], i]
+        for j in range(m):
+            for k in range(d):
+                store(data, j, k, spread(rows[j, k]))
+        return
+    for lane in range(LANES):
+        rows = X[sets[lane], i]
+        for j in range(m):
+            for k in range(d):
+                data[j, k * LANES + lane] = rows[j, k]
 
 
 @compiled_within
 def _descend(x, labels, loss, steps, i, first, last, sizes, ridge, linear, models, scratch):
-    """Client i of the runs from `first` to `last`; lanes without a run repeat the last one."""
+    """Client i of the runs from `first` to `last`."""
     (w, v, a, g), z, constants = scratch
-    d = len(w)
+    d, moving = len(w), False
     for lane in range(LANES):
         run = min(first + lane, last - 1)
         constants[0, lane], constants[1, lane] = sizes[0, run, i], sizes[1, run, i]
         constants[2, lane] = ridge[run]
+        moving |= sizes[1, run, i] != 0
         for k in range(d):
             w[k, lane] = v[k, lane] = models[run, i, k]
             a[k, lane] = linear[run, i, k]
@@ -90,8 +82,11 @@ def _descend(x, labels, loss, steps, i, first, last, sizes, ridge, linear, model
         for k in range(d):
             at = load(w, k, 0)
             ahead = at - gamma * (load(g, k, 0) + b * at + load(a, k, 0))
-            store(w, k, 0, ahead + beta * (ahead - load(v, k, 0)))
-            store(v, k, 0, ahead)
+            if moving:
+                store(w, k, 0, ahead + beta * (ahead - load(v, k, 0)))
+                store(v, k, 0, ahead)
+            else:
+                store(w, k, 0, ahead)
     for run in range(first, last):
         for k in range(d):
             models[run, i, k] = w[k, run - first]

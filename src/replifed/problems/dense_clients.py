@@ -15,9 +15,10 @@ from replifed.problems.gram import stacked
 from replifed.problems.linear import check_runs
 from replifed.problems.losses import COMPILED, KERNELS, Loss
 
-# Largest number of entries of a client's matrix for which runs go through full gradient steps in the lanes of
-# vectors, and the fewest runs.
-_IN_LANES, _FEWEST_LANES = 1 << 10, 4
+# Full gradient steps go through the lanes of vectors, eight runs at a time, where a client's matrix has at
+# most so many entries, for at least so many steps, and if runs fill such a share of the lanes: data are put
+# side by side first.
+_MOST_ENTRIES, _FEWEST_STEPS, _FILLED = 512, 3, 0.5
 
 
 class DenseClientModels:
@@ -252,36 +253,30 @@ class DenseClientModels:
     ) -> NDArray:
         """See `problems.base.PerClientModels`."""
         check_runs(len(u), len(self.X))
-        beta = np.zeros((1, 1, 1)) if momentum is None else momentum
         if self.loss_function.name not in COMPILED:
+            step = step.astype(self.dtype)
+            beta = None if momentum is None else momentum.astype(self.dtype)
             w = v = u
             for _ in range(steps):
                 ahead = w - step * self.per_client_gradients(w, ridge=ridge, linear=linear)
-                w, v = ahead + beta * (ahead - v), ahead
+                w, v = ahead if beta is None else ahead + beta * (ahead - v), ahead
             return w
         from replifed.kernels import descent, descent_in_lanes
 
-        w, (runs, shared) = np.array(u, self.dtype, order="C"), (len(u), len(u) // len(self.X))
-        sizes, ridges = np.empty((2, *w.shape[:2]), self.dtype), np.empty(runs, self.dtype)
-        sizes[0], sizes[1], ridges[...] = step[..., 0], beta[..., 0], np.ravel(self.l2 + ridge)
+        w, runs = np.array(u, self.dtype, order="C"), len(u)
+        sizes, ridges = np.zeros((2, *w.shape[:2]), self.dtype), np.empty(runs, self.dtype)
+        sizes[0], ridges[...] = step[..., 0], np.ravel(self.l2 + ridge)
+        if momentum is not None:
+            sizes[1] = momentum[..., 0]
         loss, linear = COMPILED.index(self.loss_function.name), np.ascontiguousarray(linear, self.dtype)
-        data, own = (self.X, self.y, self.sample_weights), (loss, steps, sizes, ridges, linear, w)
-        in_lanes = self.dtype == np.float64 and self.X[0, 0].size <= _IN_LANES
-        if in_lanes and shared == 1 and runs >= _FEWEST_LANES:
-            descent_in_lanes.descend_own(*self._lanes, *own)
-        elif in_lanes and shared >= _FEWEST_LANES:
-            descent_in_lanes.descend_shared(*data, *own)
+        given = (self.X, self.y, self.sample_weights, loss, steps, sizes, ridges, linear, w)
+        fits = self.dtype == np.float64 and self.X[0, 0].size <= _MOST_ENTRIES
+        if fits and steps >= _FEWEST_STEPS and runs >= _FILLED * descent_in_lanes.lanes_for(runs):
+            descent_in_lanes.descend_in_lanes(*given)
         else:
-            kernel = descent.descend_together if shared > 1 else descent.descend
-            kernel(*data, *own, w.copy())
+            kernel = descent.descend_together if runs > len(self.X) else descent.descend
+            kernel(*given, w.copy())
         return w
-
-    @cached_property
-    def _lanes(self) -> tuple[NDArray, NDArray]:
-        """Data and labels of all sets, for `kernels.descent_in_lanes.descend_own`."""
-        from replifed.kernels.descent_in_lanes import in_lanes
-
-        return in_lanes(self.X, self.y, self.sample_weights)
 
     @cached_property
     def _norms(self) -> NDArray:

@@ -21,6 +21,7 @@ from replifed.engine.plans import Planned, execute, run_plan
 from replifed.engine.search import Grid, search, with_margin
 from replifed.engine.simulate import History, simulate
 from replifed.engine.trials import Spent
+from replifed.errors import ReplifedError
 from replifed.papers.cross.problems import client_samples
 from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel
@@ -66,7 +67,8 @@ class Quadratic(DenseLinearModel):
         momentum: NDArray | None = None,
     ) -> NDArray:
         """See `problems.base.PerClientModels`; w_k = w* + (I - gamma H)^k (w_0 - w*). Steps may be (R,)."""
-        assert momentum is None  # of gradient steps alone
+        if momentum is not None:
+            raise ReplifedError("steps at once are of gradient descent, without momentum")
         values, vectors = self._spectra
         values = values + np.reshape(ridge, (-1, 1, 1))
         start, slope = (np.matmul(a[..., None, :], vectors)[..., 0, :] for a in (u, self._slopes + linear))
