@@ -204,6 +204,11 @@ FAULTS = {
         {"fediterth": 2},
         ["simulation1.split: unknown method 'fediterth'", "did you mean 'fediterht'?"],
     ),
+    "split of runs in another order": (
+        at("fedplt", "experiments", "penalty", "split"),
+        {"fedplt": 2},
+        ["fedplt.experiments.penalty.split: "],
+    ),
     "split in none": (at(*simulation, "split"), {"fedht": 0}, ["simulation1.split.fedht: 0", "at least 1"]),
     "only": (at("fedht", "only"), ["fig11"], ["fedht.only: ", "'fig11'", "did you mean 'fig1'?"]),
     "only of what went": (at("fedmm", "only"), ["steps"], ["fedmm.only: fedmm/steps is no longer made: "]),
@@ -219,12 +224,11 @@ def test_a_fault_is_one_line_that_names_key_value_and_way_out(whole, name):
         assert word in lines[0]
 
 
-@pytest.mark.parametrize("more", [{}, {"replicates": [1, 2], "pilot": [3, 4]}])
-def test_a_run_is_split_only_if_its_repetitions_are_known(more):
-    experiment = {"methods": ["fedht"], "split": {"fedht": 2}, **more}
+def test_a_run_is_split_only_if_its_repetitions_are_known():
+    experiment = {"methods": ["fedht"], "split": {"fedht": 2}, "replicates": [1, 2], "pilot": [3, 4]}
     ((path, text),) = checks._experiment_errors(experiment)
     assert path == ("split",)
-    assert text.endswith("expected an experiment with `replicates` and no `pilot`")
+    assert text.endswith("expected an experiment without `pilot`, whose repetitions are known")
 
 
 @pytest.mark.parametrize("key", ["problem", "loss", "rounds", "methods", "replicates"])

@@ -100,6 +100,11 @@ def test_shares_in_another_order_missing_or_of_another_run_are_refused(shares, p
         with pytest.raises(DataError, match=r"not share \d of \d of a run; delete it"):
             join(files, out)
     write_history(second, table(), {**META, "settings": {"seed": 2}, SHARE: [2, 3]})
-    with pytest.raises(DataError, match=r"2.parquet: of another run than .*1.parquet, whose settings differ"):
+    named = r"2.parquet and .*1.parquet are of different runs, by their settings; delete both"
+    with pytest.raises(DataError, match=named):
         join(shares, out)
+    write_history(first, table(), {"settings": META["settings"], SHARE: [1, 2]})
+    write_history(second, table(), {**META, SHARE: [2, 2]})
+    with pytest.raises(DataError, match="by their data; delete both"):
+        join([first, second], out)
     assert not out.exists()

@@ -176,7 +176,16 @@ def print_jobs_ahead():
             name = name.removesuffix(".tsv")
             seconds[job.jobid] = costs.estimate(name, known, artefacts)
     if seconds:
-        print(costs.in_words(seconds.values()) + costs.compiling(), file=sys.stderr)
+        ahead = set(jobs)
+        before = {
+            job.jobid: [
+                one.jobid for one in workflow.dag.dependencies[job] if one in ahead
+            ]
+            for job in jobs
+        }
+        chain = costs.longest(seconds, before)
+        said = costs.in_words(seconds.values(), chain) + costs.compiling()
+        print(said, file=sys.stderr)
     screen.begin(costs.weights(seconds))
 
 

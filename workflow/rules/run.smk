@@ -68,17 +68,17 @@ rule join_shares:
     output:
         plan.in_results("{paper}/{experiment}/{method}.parquet"),
     log:
-        plan.in_logs("{paper}/{experiment}/{method}"),
+        plan.in_logs("{paper}/{experiment}/{method}.joined"),
     benchmark:
-        plan.in_benchmarks("{paper}/{experiment}/{method}")
+        plan.in_benchmarks("{paper}/{experiment}/{method}.joined")
     wildcard_constraints:
         paper=grouping.papers_of_shared_runs(),
     priority: 20
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=megabytes("{paper}/{experiment}/{method}", 1000),
-        runtime=minutes("{paper}/{experiment}/{method}"),
+        mem_mb=megabytes("{paper}/{experiment}/{method}.joined", 1000),
+        runtime=minutes("{paper}/{experiment}/{method}.joined"),
     message:
         "{wildcards.paper}: join the shares of {wildcards.method} on {wildcards.experiment}"
     shell:

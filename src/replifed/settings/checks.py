@@ -188,8 +188,8 @@ def _experiment_errors(experiment: Mapping[str, Any]) -> Iterator[Error]:
     for method in experiment.get("split", ()):
         if method not in METHODS:
             yield ("split",), unknown_name("method", method, METHODS)
-    if "split" in experiment and ("pilot" in experiment or "replicates" not in experiment):
-        yield ("split",), "not allowed; expected an experiment with `replicates` and no `pilot`"
+    if "split" in experiment and "pilot" in experiment:
+        yield ("split",), "not allowed; expected an experiment without `pilot`, whose repetitions are known"
     dataset = experiment.get("dataset")
     if dataset is not None and dataset not in CATALOGUE:
         yield ("dataset",), unknown_name("data set", dataset, CATALOGUE)

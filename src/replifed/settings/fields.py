@@ -281,11 +281,6 @@ class Experiment(Settings):
     memory_mb: Maybe[Annotated[int, Field(ge=100), WHOLE]] = Field(
         None, description="megabytes that a job declares; by default more than was recorded of it, or 2000"
     )
-    split: Maybe[dict[Name, Count]] = Field(
-        None,
-        description="number of jobs, by method, that share its repetitions, so that several cores work on "
-        "them; for runs that take repetitions one by one, in order; changes no result",
-    )
     _seed: int = PrivateAttr()
 
     @property
@@ -332,8 +327,21 @@ class Recorded(Repeated):
     record_every: Count = Field(1, description="rounds between two recorded points")
 
 
+class RunByRepetition(Repeated):
+    """An experiment whose runs take repetitions one by one, in order, so that jobs can share them."""
+
+    split: Maybe[dict[Name, Count]] = Field(
+        None,
+        description="number of jobs, by method, that share its repetitions, so that several cores work on "
+        "them; changes no result",
+    )
+
+
 class FreeExperiment(Experiment, extra="allow"):
-    """An experiment of a paper that has no classes of its own: any further key may hold anything."""
+    """An experiment of a paper that has no classes of its own: any further key may hold anything.
+
+    Only not the jobs that share a run: nothing is known of the order of its repetitions.
+    """
 
     dataset: Maybe[Name] = Field(None, description="a data set of the catalogue")
     partition: Maybe[Partition] = Field(None, description="how the samples are split between the clients")
@@ -341,6 +349,12 @@ class FreeExperiment(Experiment, extra="allow"):
     pilot: Pilot = None
     rounds: Maybe[Count] = Field(None, description="communication rounds")
     tuning: Maybe[dict[str, Any]] = Field(None, description="search of what a method leaves open")
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> FreeExperiment:
+        if "split" in (self.model_extra or {}):
+            raise ValueError("split: not allowed; expected a paper with classes for its settings")
+        return self
 
 
 class Artefact(Settings):

@@ -87,10 +87,11 @@ def share_of_run(settings: Mapping[str, Any], number: int, of: int) -> dict[str,
     >>> share_of_run({"replicates": [1, 2, 3], "full_batch_replicates": [1]}, 2, 2)
     {'twin_replicates': [1, 2, 3], 'replicates': [2, 3], 'full_batch_replicates': []}
     """
-    keys = [key for key in _REPETITIONS if settings.get(key)]
-    every = list(dict.fromkeys(name for key in keys for name in settings[key]))
+    every, keys = settings["replicates"], [key for key in _REPETITIONS if settings.get(key)]
     first, last = (one * len(every) // of for one in (number - 1, number))
-    own = every[first:last]
+    own = set(every[first:last])
+    if number == of:  # of repetitions beyond these the whole run comes last to
+        own |= {name for key in keys for name in settings[key]} - set(every)
     named = {key: [name for name in settings[key] if name in own] for key in keys}
     return {"twin_replicates": settings["replicates"], **settings, **named}
 

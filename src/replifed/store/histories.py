@@ -68,13 +68,16 @@ def join(files: Sequence[Path], out: Path) -> None:
     import pandas as pd
 
     frames, metas = zip(*map(read_history, files), strict=True)
+    first = metas[0]
     for number, (file, meta) in enumerate(zip(files, metas, strict=True), 1):
         if meta.pop(SHARE, None) != [number, len(files)]:
             raise DataError(f"{file}: not share {number} of {len(files)} of a run; {REMEDY}")
-        if meta != metas[0]:
-            other = next(key for key in meta if meta[key] != metas[0].get(key))
-            raise DataError(f"{file}: of another run than {files[0]}, whose {other} differ; {REMEDY}")
-    write_history(out, pd.concat(frames, ignore_index=True), metas[0])
+        if differ := [key for key in {**first, **meta} if meta.get(key) != first.get(key)]:
+            raise DataError(
+                f"{file} and {files[0]} are of different runs, by their {', '.join(differ)}; delete both and "
+                "run the workflow again"
+            )
+    write_history(out, pd.concat(frames, ignore_index=True), first)
 
 
 def read_history(path: Path, content: bytes | None = None) -> tuple[pd.DataFrame, dict[str, Any]]:

@@ -114,17 +114,38 @@ def estimate(job: str, known: Mapping[str, float], artefacts: Mapping[str, int])
     return None
 
 
-def in_words(seconds: Iterable[float | None]) -> str:
-    """Say how many jobs are ahead, and how long they take.
+def longest(seconds: Mapping[int, float | None], before: Mapping[int, Iterable[int]]) -> float:
+    """Return the seconds of the longest chain of jobs, each of which waits for those `before` it.
 
-    >>> in_words([100.0, 30.0, None])
-    '3 jobs ahead, about 2 min on one core, and 1 job not timed yet'
+    Jobs without a known time take none.
+
+    >>> longest({1: 5.0, 2: 3.0, 3: None, 4: 1.0}, {1: [], 2: [1], 3: [2], 4: []})
+    8.0
+    """
+    ends: dict[int, float] = {}
+    waiting = list(before)
+    while waiting:
+        job = waiting[-1]
+        if later := [one for one in before[job] if one not in ends]:
+            waiting += later
+            continue
+        ends[job] = (seconds.get(job) or 0.0) + max((ends[one] for one in before[job]), default=0.0)
+        waiting.pop()
+    return max(ends.values(), default=0.0)
+
+
+def in_words(seconds: Iterable[float | None], chain: float = 0.0) -> str:
+    """Say how many jobs are ahead, and how long they, and the longest `chain` of them, take.
+
+    >>> in_words([100.0, 30.0, None], 100.0)
+    '3 jobs ahead, about 2 min on one core, no less than 2 min on several, and 1 job not timed yet'
     >>> in_words([2.0])
     '1 job ahead, about 2 s on one core'
     """
     every = list(seconds)
     known = [one for one in every if one is not None]
     time = f", about {duration(sum(known))} on one core" if known else ""
+    time += f", no less than {duration(chain)} on several" if 0 < chain < sum(known) else ""
     unknown = len(every) - len(known)
     untimed = f", and {counted(unknown, 'job')} not timed yet" if unknown else ""
     return f"{counted(len(every), 'job')} ahead{time}{untimed}"

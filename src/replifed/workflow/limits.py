@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from math import ceil
 from pathlib import Path
@@ -37,6 +38,10 @@ class Limits:
 
 
 def _most(job: str, known: Mapping[str, float]) -> float | None:
-    """Return the most that was recorded of a job, or of a grouped job that does what it does."""
-    names = recorded(job, known) or recorded(job.removesuffix(".tuned"), known)
+    """Return the most that was recorded of a job, or of one that does what it does, and more.
+
+    >>> _most("fedht/mnist/fedht.2", {"fedht/mnist/fedht": 60.0})  # a share of a run
+    60.0
+    """
+    names = recorded(job, known) or recorded(re.sub(r"[.](tuned|[0-9]+)$", "", job), known)
     return max((known[name] for name in names), default=None)

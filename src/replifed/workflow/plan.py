@@ -23,8 +23,6 @@ _FILES = {
 }
 SUFFIXES = {"figure": ("csv", "pdf", "png"), "table": ("csv", "md", "tex")}
 MEMORY_MB = 2000  # of a job of which nothing is known
-
-
 # The folder of what jobs that share a run leave, until it is joined.
 SHARES = "shares"
 # The folder of runs that a comparison takes from the reference run (`lending`). No job makes them.

@@ -22,11 +22,11 @@ from replifed.errors import ConfigError, ReplifedError, meant, unknown_name
 from replifed.settings import needs
 from replifed.settings.reading import read_file, read_value
 from replifed.settings.retired import retired
-from replifed.workflow.plan import Plan
+from replifed.workflow.plan import SHARES, Plan
 
 _SETTINGS_FILE = (".yaml", ".yml", ".json")
-# Folders of results and figures that belong to no paper: benchmarks, and other scales.
-_RESERVED = ("benchmarks", "small", "tiny")
+# Folders of results and figures that belong to no paper: benchmarks, shares of runs, and other scales.
+_RESERVED = ("benchmarks", SHARES, "small", "tiny")
 
 
 def parsed(words: Sequence[str]) -> Namespace:

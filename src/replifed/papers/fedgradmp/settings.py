@@ -100,7 +100,7 @@ class DrawnVideo(Clip):
     frames: Count = Field(description="frames of the drawn clip")
 
 
-class Digits(Common):
+class Digits(Common, fields.RunByRepetition):
     """Classification of handwritten digits."""
 
     problem: Literal["digits"] = Field(description="kind of data")

@@ -31,7 +31,7 @@ class Common(fields.Repeated):
     dtype: fields.Precision = Field("float64", description="floating-point type of the arithmetic")
 
 
-class Compared(Common, fields.Recorded):
+class Compared(Common, fields.Recorded, fields.RunByRepetition):
     """An experiment of the paper, in which steps are searched and some runs take full gradients."""
 
     batch: Count = Field(description="samples of a mini-batch")
