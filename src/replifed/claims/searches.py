@@ -8,19 +8,21 @@ from typing import Any
 import numpy as np
 
 from replifed.claims.claim import Measured
+from replifed.engine.search import TIE
 
 
 def eligible(found: Mapping[str, Any]) -> list[float]:
     """The step that a search selected, and those that it might have, had rounding fallen otherwise.
 
-    These have lower scores, and were rejected since their perturbed runs went elsewhere, which may itself
-    hang on rounding; where no step was found stable, they are all that converged.
+    These have scores that are no higher, and were rejected since their perturbed runs went elsewhere, which
+    may itself hang on rounding; where no step was found stable, they are all that converged.
     """
     scored = zip(found["steps"], found["scores"], strict=True)
     converged = {step: score for step, score in scored if score is not None}
     if found["chaotic"]:
         return list(dict.fromkeys([found["step"], *converged]))
-    lower = (step for step in found["rejected"] if converged.get(step, np.inf) < found["score"])
+    enough = found["score"] + TIE * max(abs(found["score"]), 1e-3)
+    lower = (step for step in found["rejected"] if converged.get(step, np.inf) <= enough)
     return [found["step"], *lower]
 
 
@@ -35,5 +37,5 @@ def within(lowest: float, largest: float, records: Iterable[Mapping[str, Any]]) 
     own = [steps[0] for steps in every]
     note = f"best steps from {min(own):.3g} to {max(own):.3g}"
     if unsure.any():
-        note += f"; {unsure.sum()} of {len(unsure)} searches rejected better steps that depend on rounding"
+        note += f"; in {unsure.sum()} of {len(unsure)} searches rounding decides on which side the step lies"
     return Measured(np.array([one[0] for one in inside]), unsure, seeds=1, note=note)

@@ -33,7 +33,7 @@ _SAME = 2e-3
 # Candidates checked at once: checking several side by side costs little more than checking one.
 _CHECKED = 3
 # Scores closer than this, relative to the best, are equal: rounding must not choose between them.
-_TIE = 1e-9
+TIE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def lowest(scores: NDArray) -> int:
     minimum = scores.min()
     if not np.isfinite(minimum):
         return 0
-    equal = np.flatnonzero(scores <= minimum + _TIE * max(abs(minimum), 1e-3))
+    equal = np.flatnonzero(scores <= minimum + TIE * max(abs(minimum), 1e-3))
     return int(equal[(len(equal) - 1) // 2])
 
 
