@@ -197,7 +197,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _share(text: str) -> tuple[int, int]:
     number, _, of = text.partition("/")
     if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
-        raise argparse.ArgumentTypeError(f"{text!r}: must be NUMBER/OF, such as 2/5")
+        raise argparse.ArgumentTypeError(f"{text!r}: must be NUMBER/OF with NUMBER from 1 to OF, such as 2/5")
     return int(number), int(of)
 
 
