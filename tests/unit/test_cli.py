@@ -107,7 +107,10 @@ def test_run_as_a_step(calls):
 def test_a_share_is_a_number_of_those_that_there_are(share, capsys):
     with pytest.raises(SystemExit):
         cli.main(["run", "fedht", "mnist", "fedavg", "--settings", SETTINGS, "--out", "r", "--share", share])
-    assert f"--share: '{share}': must be NUMBER/OF with NUMBER from 1 to OF, such as 2/5" in capsys.readouterr().err
+    assert (
+        f"--share: '{share}': must be NUMBER/OF with NUMBER from 1 to OF, such as 2/5"
+        in capsys.readouterr().err
+    )
 
 
 def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
