@@ -3,8 +3,9 @@
 import pytest
 
 from replifed.claims.claim import Claim
-from replifed.claims.searches import eligible, within
+from replifed.claims.searches import _TIE, eligible, within
 from replifed.claims.verdicts import judge
+from replifed.engine.search import TIE
 
 GRID = {"steps": [0.01, 0.1, 1.0, 10.0], "scores": [0.5, 0.4, 0.3, None], "rejected": [], "chaotic": False}
 
@@ -23,6 +24,7 @@ def test_better_steps_that_were_rejected_might_have_been_selected():
 
 
 def test_a_rejected_step_that_is_as_good_might_have_been_selected():
+    assert _TIE == TIE
     tied = {**record(0.1, rejected=[1.0]), "scores": [0.5, 0.4, 0.4 + 1e-11, None]}
     assert eligible(tied) == [0.1, 1.0]
 

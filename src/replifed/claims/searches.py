@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from replifed.claims.claim import Measured
-from replifed.engine.search import TIE
+
+# Scores closer than this, relative to the best, are equal: `engine.search.TIE`, which claims do not import.
+_TIE = 1e-9
 
 
 def eligible(found: Mapping[str, Any]) -> list[float]:
@@ -21,7 +23,7 @@ def eligible(found: Mapping[str, Any]) -> list[float]:
     converged = {step: score for step, score in scored if score is not None}
     if found["chaotic"]:
         return list(dict.fromkeys([found["step"], *converged]))
-    enough = found["score"] + TIE * max(abs(found["score"]), 1e-3)
+    enough = found["score"] + _TIE * max(abs(found["score"]), 1e-3)
     lower = (step for step in found["rejected"] if converged.get(step, np.inf) <= enough)
     return [found["step"], *lower]
 
