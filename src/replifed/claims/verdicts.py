@@ -65,7 +65,7 @@ _FEW = 20
 # Share of an interval's half-width by which a `near` is clear of an end of its tolerance, at least: between
 # two processors those of FedNL, which is sensitive to rounding, moved by up to 0.9 %, half of them by 0.4 %.
 _CLEAR = 0.01
-# A difference counts if it exceeds so many times the distance between a run and a perturbed one.
+# Least ratio of a difference to the distance between a run and a perturbed one, for it to count.
 _DISTANCES = 3.0
 
 
@@ -372,9 +372,9 @@ def _told(claim: Claim, result: Result, judged: Judged, twins: Sequence[Judged])
         return judged
     same = all(one.verdict == judged.verdict for one in twins)
     lost = any(one.chaotic for one in result.twins)  # what the perturbed runs recorded was not kept
-    if claim.kind in NUMBERS and not lost:
+    if claim.kind == "order" and not lost:
         beyond = abs(float(result.measured.values.astype(float).mean()) - (claim.published or 0.0))
-        lost = not beyond > _DISTANCES * result.distance if claim.kind == "order" else False
+        lost = not beyond > _DISTANCES * result.distance
     return judged if same and not lost else judged._replace(verdict="inconclusive")
 
 
