@@ -33,7 +33,7 @@ rule run_share:
     input:
         unpack(ask(plan.run_inputs)),
     output:
-        temp(plan.in_results("shares/{paper}/{experiment}/{method}.{share}.parquet")),
+        temp(plan.in_shares("{paper}/{experiment}/{method}.{share}")),
     log:
         plan.in_logs("{paper}/{experiment}/{method}.{share}"),
     benchmark:

@@ -62,15 +62,17 @@ def add(commands: Any) -> None:
     run.add_argument("--share", type=_share, metavar="NUMBER/OF", help=text)
     add_snakemake(run)
 
-    join = step(
+    join = add_command(
+        commands,
         "join-shares",
         "replifed.store.histories:join",
         "Step of the workflow: write the history of a run from those of its shares.",
         "fedht.1.parquet fedht.2.parquet --out fedht.parquet",
-        settings=False,
+        reads=("files",),
+        writes=("out",),
     )
-    join.set_defaults(reads=("files",))
     join.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    add_out(join)
 
     step(
         "run-together",

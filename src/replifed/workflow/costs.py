@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -123,14 +124,8 @@ def longest(seconds: Mapping[int, float | None], before: Mapping[int, Iterable[i
     8.0
     """
     ends: dict[int, float] = {}
-    waiting = list(before)
-    while waiting:
-        job = waiting[-1]
-        if later := [one for one in before[job] if one not in ends]:
-            waiting += later
-            continue
+    for job in TopologicalSorter(before).static_order():
         ends[job] = (seconds.get(job) or 0.0) + max((ends[one] for one in before[job]), default=0.0)
-        waiting.pop()
     return max(ends.values(), default=0.0)
 
 

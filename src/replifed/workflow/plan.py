@@ -193,7 +193,7 @@ class Plan:
     def shares(self, paper: str, experiment: str, method: str) -> int:
         """Return the number of jobs that share a run, each some of its repetitions; 1 if there is one job."""
         section = self.experiment(paper, experiment)
-        return min(section.get("split", {}).get(method, 1), len(section.get("replicates", [0])))
+        return min(section["split"].get(method, 1), len(section["replicates"])) if "split" in section else 1
 
     def shared_runs(self) -> set[str]:
         """Return the runs that several jobs share, as PAPER/EXPERIMENT/METHOD."""
@@ -205,10 +205,14 @@ class Plan:
             if self.shares(paper, experiment, method) > 1
         }
 
+    def in_shares(self, name: str) -> str:
+        """Return what a job of a shared run leaves: its history, for another job to join."""
+        return self.in_results(f"{SHARES}/{name}.parquet")
+
     def share_files(self, paper: str, experiment: str, method: str) -> list[str]:
-        """Return the histories that the jobs of a shared run leave, for another one to join."""
+        """Return what all jobs of a shared run leave."""
         numbers = range(1, self.shares(paper, experiment, method) + 1)
-        return [self.in_results(f"{SHARES}/{paper}/{experiment}/{method}.{one}.parquet") for one in numbers]
+        return [self.in_shares(f"{paper}/{experiment}/{method}.{one}") for one in numbers]
 
     def share(self, paper: str, experiment: str, method: str, share: str) -> str:
         """Return the share of a job as NUMBER/OF."""
