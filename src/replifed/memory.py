@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 # Bytes of a cache line.
 _LINE = 64
+# Names of settings of glibc's `mallopt`, and its highest bound for arrays that are not mapped one by one.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_HIGHEST = 32 << 20
 # Limits of control groups, versions 2 and 1, as a container sees them.
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -35,3 +38,17 @@ def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     buffer = np.empty(size + _LINE, np.uint8)
     first = -buffer.ctypes.data % _LINE
     return buffer[first : first + size].view(dtype).reshape(shape)
+
+
+def keep_freed(size: int = 256 << 20) -> None:
+    """Let this process keep up to `size` bytes that it frees, where glibc has its memory.
+
+    Else arrays that are made and freed in every step go back to the system each time, and the next ones are
+    filled with zeros page by page, which may take longer than the arithmetic. No effect elsewhere.
+    """
+    import ctypes  # here, for the same reason
+
+    with suppress(AttributeError, OSError, TypeError):  # another C library
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_TRIM_THRESHOLD, size)
+        mallopt(_MMAP_THRESHOLD, _HIGHEST)

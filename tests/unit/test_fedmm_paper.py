@@ -33,7 +33,7 @@ from replifed.papers.fedmm.problems import (
     dictionary_problem,
     em_problem,
     sparse_signals,
-    transport_problems,
+    transport_problem,
 )
 from replifed.papers.fedmm.settings import ExpectationMaximisation
 from replifed.papers.fedmm.steps import SHORTER, best_asked
@@ -221,14 +221,13 @@ def test_experiments_without_tuning_run_all_their_steps(section):
 def test_repetitions_of_transport_draw_their_own_samples(section):
     settings = config.typed("fedmm", section["experiments"]["transport_2"])
     table = Table(*generate(get(settings.dataset)), {})
-    one, other, again = transport_problems(settings, table, [1, 101, 1])
+    problem = transport_problem(settings, table, [1, 101, 1])
     # The true map is one for all, so equal points have equal images.
-    np.testing.assert_array_equal(one._images, again._images)
-    assert one._sources.shape == other._sources.shape
-    for mine, others in ((one._sources, other._sources), (one._targets, other._targets)):
-        mine, others = (set(map(tuple, points.reshape(-1, 2))) for points in (mine, others))
+    np.testing.assert_array_equal(problem._images[0], problem._images[2])
+    for points in (problem._sources, problem._targets):
+        mine, others = (set(map(tuple, own.reshape(-1, 2))) for own in points[:2])
         assert not mine & others
-    assert 0.9 < one._variance / other._variance < 1.1
+    assert 0.9 < problem._variance[0] / problem._variance[1] < 1.1
 
 
 @pytest.mark.parametrize("hangs", ["fedmm_ot", "fedadam"])

@@ -23,6 +23,7 @@ from replifed.data.catalogue import Counts, get
 from replifed.data.checkpoints import read_potentials
 from replifed.data.surrogates import generate
 from replifed.engine.simulate import simulate
+from replifed.kernels import convex_networks
 from replifed.network.participation import FixedSize
 from replifed.problems.transport import (
     ICNN,
@@ -90,6 +91,30 @@ def test_derivatives_are_those_of_finite_differences():
     np.testing.assert_allclose(apart, by_parameter, atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_layers_round_as_numpy_does(dtype):
+    """NaN stays, and sums go from the first point to the last."""
+    p, linear, a_d, s = numbers(4, 3, 2, 7, 5).astype(dtype)
+    w, c = numbers(2, 5).astype(dtype), numbers(3, 2, 7, seed=1).astype(dtype)
+    a = linear.copy()
+    a[0, 0, :2, 0] = np.nan, -np.inf
+    below = np.where(a < 0, s, 0)
+    pairs = [
+        (convex_networks.quadratic(p, linear.copy(), w), p**2 + linear + w[:, None]),
+        (convex_networks.celu(a, s), np.maximum(a, 0) + s - 1),
+        (convex_networks.twice(p, a), 2 * p * a),
+        (convex_networks.twice(p, s, a_d, linear), 2 * p * s + 2 * a_d * linear),
+        (convex_networks.bent(p, a, s, a_d), p * below * a_d),
+        (convex_networks.weighted(w, s), w[:, None] * s),
+        (convex_networks.weighted(w, s, c), c[..., None] * w[:, None] * s),
+        (convex_networks.summed(a), a.cumsum(axis=-2)[..., -1, :]),
+        (convex_networks.summed(s, c), (c[..., None] * s).cumsum(axis=-2)[..., -1, :]),
+    ]
+    for found, expected in pairs:
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("cycle", [0.0, 0.7])
 def test_losses_have_the_gradients_that_are_used(cycle):
     omega, theta = (
@@ -143,10 +168,9 @@ def small():
     rng = np.random.default_rng(0)
     mixture = Mixture(dim=2)
     true_map = TrueMap(generate(get("mix3to10_2"))[0], 2, mixture.sample(rng, 4000))
-    clients = mixture.sample(rng, 400).reshape(4, 100, 2)
-    return FederatedTransport(
-        clients, true_map(mixture.sample(rng, 500)), mixture.sample(rng, 1000), true_map
-    )
+    clients = mixture.sample(rng, 400).reshape(1, 4, 100, 2)
+    public = true_map(mixture.sample(rng, 500))
+    return FederatedTransport(clients, public[None], mixture.sample(rng, 1000)[None], true_map)
 
 
 def test_the_benchmark_is_standardised_and_scored_right(small):
@@ -155,10 +179,10 @@ def test_the_benchmark_is_standardised_and_scored_right(small):
     np.testing.assert_allclose(samples.mean(axis=0), 0, atol=0.03)
     assert samples.var(axis=0).sum() == pytest.approx(4, rel=0.02)
     assert isinstance(small, Transport)
-    images = small._images
-    assert images.var(axis=0).sum() == pytest.approx(2, rel=0.15)
-    assert small._uvp(images) == 0
-    assert small._uvp(images.mean(axis=0)) == pytest.approx(100, rel=1e-12)
+    images, first = small._images, np.zeros(1, int)
+    assert images.var(axis=1).sum() == pytest.approx(2, rel=0.15)
+    assert small._uvp(images, first) == 0
+    assert small._uvp(images.mean(axis=1, keepdims=True), first) == pytest.approx(100, rel=1e-12)
     assert 0 < small.linear_uvp() < 100
 
 
@@ -170,8 +194,8 @@ def test_the_linear_map_scores_as_known_on_the_benchmark(dim, percent):
     rng = np.random.default_rng(0)
     mixture = Mixture(dim=dim)
     true_map = TrueMap(pair, dim, mixture.sample(rng, 2**14))
-    samples = mixture.sample(rng, 40).reshape(2, 20, dim)
-    data = FederatedTransport(samples, samples[0], mixture.sample(rng, 2**14), true_map)
+    samples = mixture.sample(rng, 40).reshape(1, 2, 20, dim)
+    data = FederatedTransport(samples, samples[:, 0], mixture.sample(rng, 2**14)[None], true_map)
     assert data.linear_uvp() == pytest.approx(percent, abs=0.7)
 
 
@@ -210,7 +234,7 @@ def third_round(algorithm, problem):
     drawn = now.draw("batch", lambda rng: rng.random((1, 2, 20)))[:, 0]
     batches = [
         [
-            (i, problem._sources[i, (drawn[r, place] * 100).astype(int)].astype(float))
+            (i, problem._sources[0, i, (drawn[r, place] * 100).astype(int)].astype(float))
             for place, i in enumerate(np.flatnonzero(cohort.active[r]))
         ]
         for r in range(2)
@@ -225,7 +249,7 @@ def test_a_round_is_algorithm_3_line_by_line(small):
     for r in range(2):
         omega, theta, V = (array[r].astype(float) for array in (state.omega, state.theta, state.V))
         V_i, total = state.V_i[r].astype(float), 0.0
-        z = net.push(theta, small._targets[public[r, 0]].astype(float))
+        z = net.push(theta, small._targets[0, public[r, 0]].astype(float))
         for i, x in batches[r]:
             g = net.derivative(omega, x, c=np.full(20, 1 / 20)) - net.derivative(
                 omega, z, c=np.full(16, 1 / 16)
@@ -249,7 +273,7 @@ def test_a_round_of_fedadam_is_adam_on_the_mean_gradients(small):
             array[r].astype(float) for array in (state.parameters, state.mean, state.square)
         )
         omega, theta = parameters[:D], parameters[D:]
-        y = small._targets[public[r]].astype(float)
+        y = small._targets[0, public[r]].astype(float)
         z, up = net.push(theta, y), 0.0
         for _, x in batches[r]:
             up = up + 0.5 * net.derivative(omega, x, c=np.full(20, 1 / 20))

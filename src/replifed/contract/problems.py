@@ -63,9 +63,11 @@ def surrogate(clients: Sequence[int], data_sets: Sequence[int]) -> FederatedSurr
 
 
 def transport(clients: Sequence[int], data_sets: Sequence[int]) -> FederatedTransport:
-    (data_set,) = data_sets
-    sources = [np.random.default_rng((data_set, client)).normal(size=(20, 2)) for client in clients]
-    targets = np.random.default_rng((data_set, 99)).normal(size=(30, 2))
+    def points(data_set: int, name: int, count: int) -> NDArray:
+        return np.random.default_rng((data_set, name)).normal(size=(count, 2))
+
+    sources = [[points(data_set, client, 20) for client in clients] for data_set in data_sets]
+    targets = np.array([points(data_set, 99, 30) for data_set in data_sets])
     problem = FederatedTransport(np.array(sources), targets, targets, lambda x: x)
     # In doubles: Adam takes the rounding errors of single precision for steps of full length.
     problem.dtype = np.dtype(float)  # type: ignore[assignment]
@@ -80,7 +82,7 @@ KINDS: dict[str, Callable[[Sequence[int], Sequence[int]], Any]] = {
     "transport": transport,
 }
 # Each run of a batch may have data of its own; a cohort may take part.
-OWN_DATA = ("dense", "surrogate")
+OWN_DATA = ("dense", "surrogate", "transport")
 COHORTS = ("dense", "sparse", "surrogate", "transport")
 
 

@@ -135,6 +135,11 @@ def compiled_unfused(function: Callable) -> Callable:
     return _compiled(function, set(), called_from_python=False)
 
 
+def compiled_as_numpy(function: Callable) -> Callable:
+    """Compile a formula on arrays that is rounded after each operation, as numpy's is."""
+    return _compiled(function, set())
+
+
 def compiled_as_written(function: Callable) -> Callable:
     """Compile a formula that is exact only as it is written."""
     return _compiled(function, {"contract"})

@@ -20,6 +20,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.memory import keep_freed
+
 # Strong convexity of the trained networks.
 _STRONG = 1e-4
 
@@ -101,31 +103,43 @@ class Evaluated:
     """Networks at points x (..., B, dim): one forward pass, from which values and all derivatives follow."""
 
     def __init__(self, net: ICNN, flat: NDArray, x: NDArray) -> None:
+        from replifed.kernels.convex_networks import celu, quadratic
+
         self.net, self.x, self._lead = net, x, np.broadcast_shapes(x.shape[:-2], flat.shape[:-1])
         self._weights = weights = net.weights(flat)
         self._p = p = [x @ Q for Q in weights.Q]
-        q = [p[k] ** 2 + x @ np.swapaxes(weights.A[k], -1, -2) + weights.b[k][..., None, :] for k in range(3)]
-        a1 = q[0] @ np.swapaxes(weights.C[0], -1, -2) + q[1]
-        s1 = _slope(a1)
-        u1 = np.maximum(a1, 0) + s1 - 1
-        a2 = u1 @ np.swapaxes(weights.C[1], -1, -2) + q[2]
+        q = [quadratic(p[k], x @ _transposed(weights.A[k]), weights.b[k]) for k in range(3)]
+        a1 = q[0] @ _transposed(weights.C[0])
+        a1 += q[1]
+        u1 = celu(a1, s1 := _slope(a1))
+        a2 = u1 @ _transposed(weights.C[1])
+        a2 += q[2]
         self._below, self._a, self._s = (q[0], u1), (a1, a2), (s1, _slope(a2))
+
+    @cached_property
+    def _top(self) -> NDArray:
+        """celu(a_2), shape (..., B, h)."""
+        from replifed.kernels.convex_networks import celu
+
+        return celu(self._a[1], self._s[1])
 
     def value(self) -> NDArray:
         """f, shape (..., B)."""
-        a2, s2 = self._a[1], self._s[1]
-        u2 = np.maximum(a2, 0) + s2 - 1
-        return (u2 @ self._weights.w[..., None])[..., 0] + 0.5 * self.net.strong * (self.x**2).sum(axis=-1)
+        quadratic = 0.5 * self.net.strong * (self.x**2).sum(axis=-1)
+        return (self._top @ self._weights.w[..., None])[..., 0] + quadratic
 
     def push(self) -> NDArray:
         """grad f, shape (..., B, dim)."""
+        from replifed.kernels.convex_networks import twice, weighted
+
         weights, (s1, s2) = self._weights, self._s
-        e2 = weights.w[..., None, :] * s2
-        e1 = (e2 @ weights.C[1]) * s1
+        e2 = weighted(weights.w, s2)
+        e1 = e2 @ weights.C[1]
+        e1 *= s1
         e0 = e1 @ weights.C[0]
         out = self.net.strong * self.x
         for k, e in enumerate((e0, e1, e2)):
-            out = out + (2 * e * self._p[k]) @ np.swapaxes(weights.Q[k], -1, -2) + e @ weights.A[k]
+            out = out + twice(e, self._p[k]) @ _transposed(weights.Q[k]) + e @ weights.A[k]
         return out
 
     def derivative(
@@ -136,37 +150,44 @@ class Evaluated:
         v is (..., B, dim), and c is (..., B), both 0 by default. The derivative in x is
         c_b grad f(x_b) + (Hessian of f at x_b) v_b.
         """
+        from replifed.kernels.convex_networks import bent, summed, twice, weighted
+
         weights, x, p, strong = self._weights, self.x, self._p, self.net.strong
         (u0, u1), (a1, a2), (s1, s2) = self._below, self._a, self._s
-        C0, C1, w = weights.C[0], weights.C[1], weights.w[..., None, :]
+        C0, C1, w = weights.C[0], weights.C[1], weights.w
         # Reverse sweep of the values: e_k is the derivative by q_k.
         e: list[NDArray] = []
         grad_w: Any = 0
         grad_C1: Any = 0
         grad_C0: Any = 0
         if c is not None:
-            seed = c[..., None]
-            grad_w = (seed * (np.maximum(a2, 0) + s2 - 1)).sum(axis=-2)
-            e2 = seed * w * s2
-            e1 = (e2 @ C1) * s1
+            grad_w = summed(self._top, c)
+            e2 = weighted(w, s2, c)
+            e1 = e2 @ C1
+            e1 *= s1
             e = [e1 @ C0, e1, e2]
             grad_C1, grad_C0 = _outer(e2, u1), _outer(e1, u0)
         t: list[NDArray] = []
         if v is not None:
             # Forward tangents along v, then their reverse sweep.
             pd = [v @ Q for Q in weights.Q]
-            qd = [2 * p[k] * pd[k] + v @ np.swapaxes(weights.A[k], -1, -2) for k in range(3)]
-            a1d = qd[0] @ np.swapaxes(C0, -1, -2) + qd[1]
+            qd = [v @ _transposed(A) for A in weights.A]
+            for k in range(3):
+                qd[k] += twice(p[k], pd[k])
+            a1d = qd[0] @ _transposed(C0)
+            a1d += qd[1]
             u1d = s1 * a1d
-            a2d = u1d @ np.swapaxes(C1, -1, -2) + qd[2]
-            t2 = w * s2
-            f2 = w * np.where(a2 < 0, s2, 0) * a2d
-            back1d, back1 = t2 @ C1, f2 @ C1
-            t1 = back1d * s1
-            f1 = back1 * s1 + back1d * np.where(a1 < 0, s1, 0) * a1d
+            a2d = u1d @ _transposed(C1)
+            a2d += qd[2]
+            t2 = weighted(w, s2)
+            f2 = bent(np.broadcast_to(w[..., None, :], a2.shape), a2, s2, a2d)
+            t1, f1 = t2 @ C1, f2 @ C1
+            f1 *= s1
+            f1 += bent(t1, a1, s1, a1d)
+            t1 *= s1
             t0, f0 = t1 @ C0, f1 @ C0
             t = [t0, t1, t2]
-            grad_w = grad_w + (s2 * a2d).sum(axis=-2)
+            grad_w = grad_w + summed(s2 * a2d)
             grad_C1 = grad_C1 + _outer(t2, u1d) + _outer(f2, u1)
             grad_C0 = grad_C0 + _outer(t1, qd[0]) + _outer(f1, u0)
             f = [f0, f1, f2]
@@ -178,28 +199,35 @@ class Evaluated:
             points += 0 if c is None else c[..., None] * strong * x
             points += 0 if v is None else strong * v
         for k in range(3):
-            by_p, grad_A = 2 * p[k] * e[k], _outer(e[k], x)
-            grad_Q: NDArray | int = 0
-            if v is not None:
-                by_p = by_p + 2 * pd[k] * t[k]
-                grad_Q = _outer(v, 2 * p[k] * t[k])
-                grad_A = grad_A + _outer(t[k], v)
-            grad_Q = grad_Q + _outer(x, by_p)
+            grad_A = _outer(e[k], x)
+            if v is None:
+                by_p = twice(p[k], e[k])
+                grad_Q = _outer(x, by_p)
+            else:
+                by_p = twice(p[k], e[k], pd[k], t[k])
+                grad_A += _outer(t[k], v)
+                grad_Q = _outer(v, twice(p[k], t[k]))
+                grad_Q = grad_Q + _outer(x, by_p)
             if at_points:
-                points = points + by_p @ np.swapaxes(weights.Q[k], -1, -2) + e[k] @ weights.A[k]
-            grad.Q[k][...], grad.A[k][...], grad.b[k][...] = grad_Q, grad_A, e[k].sum(axis=-2)
+                points = points + by_p @ _transposed(weights.Q[k]) + e[k] @ weights.A[k]
+            grad.Q[k][...], grad.A[k][...], grad.b[k][...] = grad_Q, grad_A, summed(e[k])
         grad.C[0][...], grad.C[1][...], grad.w[...] = grad_C0, grad_C1, grad_w
         return flat, points
 
 
 def _slope(a: NDArray) -> NDArray:
     """celu'(a) = exp(min(a, 0)); celu(a) = max(a, 0) + celu'(a) - 1."""
-    return np.exp(np.minimum(a, 0))
+    s = np.minimum(a, 0)
+    return np.exp(s, out=s)
 
 
 def _outer(left: NDArray, right: NDArray) -> NDArray:
     """sum_b left_b right_b', (..., B, m), (..., B, n) -> (..., m, n)."""
-    return np.swapaxes(left, -1, -2) @ right
+    return _transposed(left) @ right
+
+
+def _transposed(a: NDArray) -> NDArray:
+    return np.swapaxes(a, -1, -2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,40 +290,60 @@ class Transport(Protocol):
 class FederatedTransport:
     """Samples of P split between clients, public samples of Q, and the error of a map against the true T*.
 
-    The clients' samples of P are (N, m, dim), `targets` (n, dim) samples of Q, and `tests` (n, dim) further
-    samples of P, on which maps are compared.
+    Of each of S data sets the clients' samples of P are (N, m, dim), `targets` (n, dim) samples of Q, and
+    `tests` (n', dim) further samples of P, on which maps are compared. S divides the number of runs R; the
+    first R / S runs share the first data set, and so on.
     """
 
     def __init__(self, sources: NDArray, targets: NDArray, tests: NDArray, true_map: Any) -> None:
-        N, m, dim = sources.shape
+        keep_freed()  # some twenty arrays of half a megabyte, at every step
+        S, N, m, dim = sources.shape
         self.n_clients, self.dtype = N, np.dtype(np.float32)
         self.net = ICNN(dim=dim, hidden=benchmark_hidden(dim), strong=_STRONG)
         self.dim = self.net.parameters
-        self.sizes, self.weights = np.full((1, N), m), np.full((1, N), 1 / N)
+        self.sizes, self.weights = np.full((S, N), m), np.full((S, N), 1 / N)
         self._sources, self._targets = sources.astype(np.float32), targets.astype(np.float32)
-        self._tests, self._images = tests.astype(np.float32), true_map(tests)
-        self._variance = self._images.var(axis=0).sum()
-        self.n_targets = len(targets)
+        self._tests, self._images = tests.astype(np.float32), np.stack([true_map(x) for x in tests])
+        self._variance = self._images.var(axis=1).sum(axis=-1)
+        self.n_targets = targets.shape[1]
 
     def sources(self, chosen: NDArray, batch: NDArray | None) -> NDArray:
-        return self._sources[chosen] if batch is None else self._sources[chosen[:, :, None], batch]
+        rows = len(chosen) if batch is None else max(len(chosen), len(batch))
+        own = self._sets(rows)
+        chosen = np.broadcast_to(chosen, (len(own), chosen.shape[1]))
+        if batch is None:
+            return self._sources[own[:, None], chosen]
+        return self._sources[own[:, None, None], chosen[:, :, None], batch]
 
     def targets(self, batch: NDArray) -> NDArray:
-        return self._targets[batch]
+        return self._targets[self._sets(len(batch))[:, None], batch]
+
+    def _sets(self, rows: int) -> NDArray:
+        """Number of each run's data set, where `rows` are R, or 1 if all runs share what they draw."""
+        S = len(self._sources)
+        rows = max(rows, S)
+        return np.arange(rows) * S // rows
 
     def uvp(self, omega: NDArray) -> NDArray:
         """L2-UVP of grad f_omega, in percent: 100 E|T(x) - T*(x)|^2 / Var(Q), Var the covariance's trace."""
-        return self._uvp(self.net.push(omega, self._tests))
+        own = self._sets(len(omega))
+        return self._uvp(self.net.push(omega, self._tests[own]), own)
 
-    def _uvp(self, images: NDArray) -> NDArray:
-        return 100 * ((images - self._images) ** 2).sum(axis=-1).mean(axis=-1) / self._variance
+    def _uvp(self, images: NDArray, own: NDArray) -> NDArray:
+        squared = ((images - self._images[own]) ** 2).sum(axis=-1)
+        return 100 * squared.mean(axis=-1) / self._variance[own]
 
-    def linear_uvp(self) -> float:
-        """L2-UVP of the best linear map between Gaussians with the moments of P and Q."""
-        from scipy.linalg import sqrtm
+    def linear_uvp(self) -> NDArray:
+        """L2-UVP (S,) of the best linear maps between Gaussians with the moments of P and Q."""
+        images = map(_linear_map, self._tests.astype(float), self._images)
+        return self._uvp(np.stack(list(images)), np.arange(len(self._tests)))
 
-        x, y = self._tests.astype(float), self._images
-        root = np.real(sqrtm(np.cov(x.T)))
-        inverse = np.linalg.inv(root)
-        weight = inverse @ np.real(sqrtm(root @ np.cov(y.T) @ root)) @ inverse
-        return float(self._uvp((x - x.mean(axis=0)) @ weight.T + y.mean(axis=0)))
+
+def _linear_map(x: NDArray, y: NDArray) -> NDArray:
+    """Images (n, dim) of x under the best linear map between Gaussians with the moments of x and of y."""
+    from scipy.linalg import sqrtm
+
+    root = np.real(sqrtm(np.cov(x.T)))
+    inverse = np.linalg.inv(root)
+    weight = inverse @ np.real(sqrtm(root @ np.cov(y.T) @ root)) @ inverse
+    return (x - x.mean(axis=0)) @ weight.T + y.mean(axis=0)

@@ -23,7 +23,7 @@ from replifed.engine.simulate import objective
 from replifed.engine.trials import Spent, Trials, tune_step
 from replifed.network.participation import FixedSize
 from replifed.papers.fedmm.paper import FIRST_ROUNDS
-from replifed.papers.fedmm.problems import dictionary_problem, em_problem, toy_problem, transport_problems
+from replifed.papers.fedmm.problems import dictionary_problem, em_problem, toy_problem, transport_problem
 from replifed.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -134,18 +134,15 @@ def _search_transport(method: str, settings: of.Transport, table: Any, progress:
     assert asked is not None
     names, rounds = asked.replicates, asked.rounds
     only_last = settings.with_(rounds=rounds, record_every=rounds)
-    data_sets = list(transport_problems(settings, table, names))
+    problem = transport_problem(settings, table, names)
 
     def score(steps: NDArray) -> NDArray:
         found = []
         for number, step in enumerate(steps):
             progress(f"step {step:g}", number, len(steps))
-            last = []
-            for name, data in zip(names, data_sets, strict=True):
-                history = run_plan(_at_step(method, only_last, name, data, step), settings.seed).history
-                spent.add(history)
-                last.append(history.metrics["uvp"][-1, 0])
-            found.append(np.mean(last))
+            history = run_plan(_at_step(method, only_last, names, problem, step), settings.seed).history
+            spent.add(history)
+            found.append(history.metrics["uvp"][-1].mean())
         return np.where(np.isfinite(found), found, np.inf)
 
     found = search(score, Grid.of_steps(asked.steps[method], refine=0)).record()
@@ -275,30 +272,35 @@ def _first_coordinate(_: Any, observed: dict[str, NDArray]) -> NDArray:
 
 
 def _transport(method: str, settings: of.Transport, table: Any) -> Iterator[Planned]:
-    """All repetitions of one method at its step, each with its samples and their split."""
+    """All repetitions of one method at its step, those with twins and then the others."""
     assert settings.steps is not None
     replicates, step = settings.replicates, settings.steps[method]
-    twinned = replicates if settings.twin_replicates is None else settings.twin_replicates
-    problems = list(transport_problems(settings, table, replicates))
-    linear = float(np.mean([problem.linear_uvp() for problem in problems]))
-    labels = {"dim": settings.dim, "step": step, "linear_uvp": linear}
-    chaotic = {"chaotic": attrgetter("chaotic")}
-    for replicate, problem in zip(replicates, problems, strict=True):
-        plan = _at_step(method, settings, replicate, problem, step)
-        plan = replace(plan, labels=labels, run_labels=chaotic)
-        yield replace(plan, twins="compared") if replicate in twinned else plan
+    chosen = replicates if settings.twin_replicates is None else settings.twin_replicates
+    twinned = [name for name in replicates if name in chosen]
+    others = [name for name in replicates if name not in chosen]
+    groups = [(names, transport_problem(settings, table, names)) for names in (twinned, others) if names]
+    linear = np.concatenate([problem.linear_uvp() for _, problem in groups]).mean()
+    for names, problem in groups:
+        yield replace(
+            _at_step(method, settings, names, problem, step),
+            labels={"dim": settings.dim, "step": step, "linear_uvp": float(linear)},
+            run_labels={"chaotic": attrgetter("chaotic")},
+            twins="compared" if names is twinned else None,
+        )
 
 
-def _at_step(method: str, settings: of.Transport, replicate: int, problem: Any, step: float) -> Planned:
-    """One repetition of a method, at a step."""
+def _at_step(
+    method: str, settings: of.Transport, replicates: list[int], problem: Any, step: float
+) -> Planned:
+    """Repetitions of a method, at a step."""
     keys = ["batch", "server_batch", "start_steps", "cycle"]
     if method == "fedmm_ot":
         keys += ["alpha", "server_step", "server_steps"]
     constants = {key: getattr(settings, key) for key in keys}
     return Planned(
-        algorithm=method_class(method)(step=np.array([step]), **constants),
+        algorithm=method_class(method)(step=np.full(len(replicates), step), **constants),
         problem=problem,
-        replicates=[replicate],
+        replicates=replicates,
         rounds=settings.rounds,
         metrics={"uvp": _uvp},
         compared="uvp",

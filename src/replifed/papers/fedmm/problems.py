@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,18 +110,19 @@ def toy_problem(reading: str, z: list[float]) -> FederatedSurrogate:
     return FederatedSurrogate(TOYS[reading], np.array(z, float)[None, :, None, None], np.array([[0.3]]))
 
 
-def transport_problems(
-    settings: Transport, table: Any, replicates: list[int]
-) -> Iterator[FederatedTransport]:
-    """Problems of transport: each repetition has other samples and another split, all have one true map.
+def transport_problem(settings: Transport, table: Any, replicates: list[int]) -> FederatedTransport:
+    """Transport: each repetition has other samples and another split, all have one true map.
 
     `table` holds the parameters of the two networks behind the true map.
     """
     dim, N, seed = settings.dim, settings.clients, settings.seed
     purpose, mixture = f"data/transport {dim}", Mixture(dim=dim)
     true_map = TrueMap(table.X, dim, mixture.sample(generator(seed, 0, None, purpose), _PUBLIC))
+    data_sets = []
     for replicate in replicates:
         rng = generator(seed, replicate, None, purpose)
         clients = _clustered(mixture.sample(rng, settings.samples), N, rng)
         public = true_map(mixture.sample(rng, _PUBLIC))
-        yield FederatedTransport(clients, public, mixture.sample(rng, _TESTS), true_map)
+        data_sets.append((clients, public, mixture.sample(rng, _TESTS)))
+    sources, targets, tests = map(np.stack, zip(*data_sets, strict=True))
+    return FederatedTransport(sources, targets, tests, true_map)
