@@ -97,6 +97,9 @@ class SparseLinearModel(LinearObjective):
         self.first = np.concatenate([[0], np.cumsum(sizes[0])])
         self.client = np.repeat(np.arange(self.n_clients), sizes[0])
         self._predicted: tuple[NDArray, NDArray] | None = None  # the last models, and their predictions
+        self._found: dict[int, tuple[NDArray, NDArray]] = {}  # what `_own` returned, by client
+        # The problem that is asked instead, and which of its clients these are.
+        self._part_of: tuple[SparseLinearModel, NDArray] | None = None
 
     def _part(self, chosen: NDArray) -> SparseLinearModel:
         """Problem of the clients `chosen` (c,), with weights scaled to the sum of all clients' weights."""
@@ -244,6 +247,8 @@ class SparseLinearModel(LinearObjective):
         """See `problems.base.LocalSteps`."""
         if clients is not None:
             parts = [self._part(chosen) for chosen in clients]
+            for part, chosen in zip(parts, clients, strict=True):
+                part._part_of = self, chosen
             if additive and self._gram_bytes <= self.X.data.nbytes:
                 for part, chosen in zip(parts, clients, strict=True):
                     m = int(part.sizes.max())
@@ -279,18 +284,31 @@ class SparseLinearModel(LinearObjective):
             raise ReplifedError("local models on sparse data must be sparse, or change by gradients alone")
         return SparseLocalModels(self, x, min(sparsity, self.dim))
 
-    @cached_property
+    def _own(self, client: int) -> tuple[NDArray, NDArray]:
+        """Columns in which a client's data have non-zeros, in increasing order, and each entry's among them.
+
+        Kept from the first time that the client takes part.
+        """
+        if self._part_of is not None:
+            whole, chosen = self._part_of
+            return whole._own(chosen[client])
+        if client not in self._found:
+            indices = self.X.indices[slice(*self.X.indptr[self.first[[client, client + 1]]])]
+            columns = np.unique(indices)
+            self._found[client] = columns, np.searchsorted(columns, indices).astype(np.int32)
+        return self._found[client]
+
+    @property
     def _own_columns(self) -> list[NDArray]:
         """Columns in which each client's data have non-zeros, in increasing order."""
-        rows = pairwise(self.X.indptr[self.first])
-        return [np.unique(self.X.indices[begin:end]) for begin, end in rows]
+        return [self._own(client)[0] for client in range(self.n_clients)]
 
     @cached_property
-    def touched(self) -> sp.csc_array:
-        """Mask (N, d) of the columns in which each client's data have non-zeros, in CSC form."""
-        columns = np.concatenate(self._own_columns)
-        bounds = np.cumsum([0, *map(len, self._own_columns)])
-        csr = np.ones(len(columns), bool), columns, bounds
+    def places(self) -> sp.csc_array:
+        """One plus the place of a column among each client's own, (N, d), 0 for none; in CSC form."""
+        own = self._own_columns
+        numbers = [np.arange(1, len(columns) + 1, dtype=np.int32) for columns in own]
+        csr = np.concatenate(numbers), np.concatenate(own), np.cumsum([0, *map(len, own)])
         return sp.csr_array(csr, shape=(self.n_clients, self.dim)).tocsc()
 
     def blocks(self, tail: int) -> tuple[sp.csr_array, NDArray, NDArray]:
@@ -305,9 +323,9 @@ class SparseLinearModel(LinearObjective):
             whole = np.int32 if most < np.iinfo(np.int32).max else np.int64
             columns, bounds, spare = [], [0], np.full(tail, self.dim, whole)
             indices = np.empty_like(self.X.indices, dtype=whole)
-            for rows, touched in zip(pairwise(self.first), self._own_columns, strict=True):
-                entries = slice(*self.X.indptr[list(rows)])
-                indices[entries] = bounds[-1] + np.searchsorted(touched, self.X.indices[entries])
+            for client, rows in enumerate(pairwise(self.first)):
+                touched, places = self._own(client)
+                np.add(places, bounds[-1], out=indices[slice(*self.X.indptr[list(rows)])], casting="unsafe")
                 columns += [touched, spare]
                 bounds.append(bounds[-1] + len(touched) + tail)
             blocks = sp.csr_array((self.X.data, indices, self.X.indptr), shape=(len(self.y), bounds[-1]))
@@ -396,20 +414,30 @@ class SparseLocalModels(_SideBySide):
                 raise ReplifedError(f"the server's model has {len(support)} non-zeros, more than {tau}")
 
     @cached_property
+    def _placed(self) -> list[NDArray]:
+        """`SparseLinearModel.places` of each run's support, (N, s)."""
+        return [self._problem.places[:, support].toarray() for support in self._supports]
+
+    @cached_property
     def _columns(self) -> NDArray:
         """The column that each entry of a run's models stands for, shape (R, W); `dim` for none."""
-        problem, spare = self._problem, self._bounds[1:, None] - self._tau
         named = np.empty((len(self._x), len(self._client_columns)), self._client_columns.dtype)
-        for columns, support in zip(named, self._supports, strict=True):
+        for columns, support, placed in zip(named, self._supports, self._placed, strict=True):
             columns[:] = self._client_columns
-            inside = problem.touched[:, support].toarray()
-            columns[spare + np.arange(len(support))] = np.where(inside, problem.dim, support)
+            columns[self._spare(len(support))] = np.where(placed > 0, self._problem.dim, support)
         return named
+
+    def _spare(self, size: int) -> NDArray:
+        """Places of each client's first `size` spare columns, (N, size)."""
+        return self._bounds[1:, None] - self._tau + np.arange(size)
 
     @cached_property
     def start(self) -> NDArray:
-        padded = np.pad(self._x, ((0, 0), (0, 1))).astype(self._problem.dtype, copy=False)
-        return np.stack([model[columns] for model, columns in zip(padded, self._columns, strict=True)])
+        begin = np.zeros((len(self._x), len(self._client_columns)), self._problem.dtype)
+        for model, x, support, placed in zip(begin, self._x, self._supports, self._placed, strict=True):
+            own = self._bounds[:-1, None] + placed - 1
+            model[np.where(placed > 0, own, self._spare(len(support)))] = x[support]
+        return begin
 
     def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         from replifed.kernels.selection import keep_largest
