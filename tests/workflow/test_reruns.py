@@ -266,6 +266,6 @@ def test_another_scale_runs_everything_but_the_data(built):
     assert {name for names in together.values() for name in names} == {*TUNED, "mnist_classes", *PLANTED}
     for method, names in together.items():
         assert jobs_of("run", [method], [", ".join(names)]) <= jobs
-    assert "fedht: make all figures and tables" in jobs
+    assert "fedht: make figures and tables of runs" in jobs
     assert not {job for job in jobs if "draw" in job or "write table" in job}
     assert not {job for job in jobs if job.endswith((": fetch", ": parse and check"))}

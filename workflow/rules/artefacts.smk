@@ -37,7 +37,7 @@ for kind, suffixes in SUFFIXES.items():
             " --settings {params.settings:q} --scale {params.scale} {params.files} {params.written} > {log:q} 2>&1"
 
 
-# Grouped jobs: all artefacts of a paper, where each takes but seconds.
+# Grouped jobs: all artefacts of a paper that wait for runs, where each takes but seconds.
 for job in grouping.artefacts:
 
     rule:
@@ -65,7 +65,7 @@ for job in grouping.artefacts:
             outputs=job.output_pairs(),
             note=ask(job.note_command),
         message:
-            "{wildcards.paper}: make all figures and tables"
+            "{wildcards.paper}: make figures and tables of runs"
         shell:
             "REPLIFED_LOG={log:q} python -m replifed"
             " artefacts {wildcards.paper} --settings {params.settings:q} --scale {params.scale}"

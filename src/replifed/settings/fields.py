@@ -400,8 +400,8 @@ class Section(Settings, Generic[E, A]):
     seed: Natural = Field(description="seed of every random stream")
     together: bool | Literal["artefacts"] = Field(
         False,
-        description="whether jobs are grouped: with `artefacts` one makes all figures and tables; with true "
-        "one also tunes and runs a method on all its experiments; otherwise each is a job",
+        description="whether jobs are grouped: with `artefacts` one makes all figures and tables of runs; "
+        "with true one also tunes and runs a method on all its experiments; otherwise each is a job",
     )
     experiments: Named[E] = Field(description="experiments by name")
     artefacts: Named[A] = Field(description="figures and tables by name")

@@ -38,8 +38,25 @@ def artefact_keys(artefact: Mapping[str, Any]) -> list[str]:
 
 def artefacts_keys(paper_config: Mapping[str, Any]) -> list[str]:
     """Return the names of the files that all artefacts of a paper are made from."""
-    keys = [key for artefact in artefacts(paper_config).values() for key in artefact_keys(artefact)]
-    return list(dict.fromkeys(keys))
+    return _keys_of(artefacts(paper_config))
+
+
+def together(paper_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the artefacts that one job may make: all but those of partitions alone, which need no run."""
+    return {
+        name: entry
+        for name, entry in artefacts(paper_config).items()
+        if "partitions" not in entry or "runs" in entry or "tuned" in entry
+    }
+
+
+def together_keys(paper_config: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files that the artefacts are made from which one job may make."""
+    return _keys_of(together(paper_config))
+
+
+def _keys_of(made: Mapping[str, Any]) -> list[str]:
+    return list(dict.fromkeys(key for artefact in made.values() for key in artefact_keys(artefact)))
 
 
 def claim_keys(paper_config: Mapping[str, Any]) -> list[str]:

@@ -122,23 +122,23 @@ class GroupedRuns(GroupedJob):
 
 
 class GroupedArtefacts(GroupedJob):
-    """All artefacts of a paper."""
+    """All artefacts of a paper that wait for runs."""
 
     name = "artefacts"
 
     def __init__(self, plan: Plan, paper: str) -> None:
         super().__init__(plan, paper)
         self.rule = f"artefacts_{paper}"
-        self.keys = needs.artefacts_keys(self.section)
-        self.outputs = plan.artefact_outputs(paper)
-        self.patterns = list(plan.artefact_outputs(paper, "{paper}").values())
+        self.keys = needs.together_keys(self.section)
+        self.outputs = plan.together_outputs(paper)
+        self.patterns = list(plan.together_outputs(paper, "{paper}").values())
         self.wanted = list(self.outputs.values())
 
     def _settings(self) -> dict[str, Any]:
         return subsets.artefacts_settings(self.section)
 
     def _source(self) -> list[str]:
-        kinds = [one["kind"] for one in needs.artefacts(self.section).values()]
+        kinds = [one["kind"] for one in needs.together(self.section).values()]
         modules = [part(self.paper, f"{kind}s") for kind in kinds]
         return self.plan.source("replifed.papers.jobs:artefacts", *modules)
 
@@ -155,8 +155,9 @@ def grouped_runs(plan: Plan, paper: str) -> list[GroupedRuns]:
 
 @cache
 def grouped_artefacts(plan: Plan, paper: str) -> list[GroupedArtefacts]:
-    """Return the job that makes all artefacts of a paper, if these, or all its jobs, are grouped."""
-    return [GroupedArtefacts(plan, paper)] if plan.config[paper].get("together") else []
+    """Return the job that makes the artefacts of a paper, if these, or all its jobs, are grouped."""
+    section = plan.config[paper]
+    return [GroupedArtefacts(plan, paper)] if section.get("together") and needs.together(section) else []
 
 
 class Grouping:

@@ -249,9 +249,16 @@ class Plan:
 
     def artefact_outputs(self, paper: str, folder: str | None = None) -> dict[str, str]:
         """Return every file of every artefact of a paper by keys such as ``fig1.csv``."""
+        return self._outputs_of(needs.artefacts(self.config[paper]), folder or paper)
+
+    def together_outputs(self, paper: str, folder: str | None = None) -> dict[str, str]:
+        """As `artefact_outputs`, of the artefacts that one job may make."""
+        return self._outputs_of(needs.together(self.config[paper]), folder or paper)
+
+    def _outputs_of(self, made: Mapping[str, Any], folder: str) -> dict[str, str]:
         return {
-            f"{name}.{suffix}": self.in_figures(f"{folder or paper}/{name}.{suffix}")
-            for name, entry in needs.artefacts(self.config[paper]).items()
+            f"{name}.{suffix}": self.in_figures(f"{folder}/{name}.{suffix}")
+            for name, entry in made.items()
             for suffix in SUFFIXES[entry["kind"]]
         }
 
