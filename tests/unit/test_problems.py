@@ -187,6 +187,25 @@ def test_sparse_and_dense_layouts_are_one_problem(loss):
     np.testing.assert_array_equal(a.sizes, b.sizes)
 
 
+@pytest.mark.parametrize("loss", LOSSES[:2])
+@pytest.mark.parametrize("sets, runs", [(1, 1), (1, 3), (2, 2)])
+def test_hessians_of_few_entries_are_those_of_products(loss, sets, runs):
+    data = draw(loss, sizes=(7, 2, 9), d=60, sets=sets, l2=0.1, sparse=True)
+    for clients in data.X:
+        for X in clients:
+            X[:, 5:] = 0.0
+    problem, x = dense(data), models(data, runs)
+    by_entries = problem.client_hessians(x)
+    assert problem._sparse is not None
+    problem._sparse = None
+    np.testing.assert_allclose(by_entries, problem.client_hessians(x), atol=1e-14)
+    if sets == 1:
+        problem = dense(data)
+        u = np.repeat(x[:, None], 3, axis=1)
+        np.testing.assert_allclose(problem.per_client_hessians(u), by_entries, atol=1e-14)
+        assert problem.with_clients(np.array([[2, 0]]))._sparse.shape == (18, 60)
+
+
 @pytest.mark.parametrize("loss", LOSSES[1:])
 def test_predictions_far_from_zero_do_not_overflow(loss):
     data = draw(loss, sizes=(6,))

@@ -28,12 +28,14 @@ class Ledger:
     """Running totals of `Cost` for R runs."""
 
     def __init__(self, runs: int) -> None:
-        self.totals = {name: np.zeros(runs) for name in Cost._fields}
+        self._sums, self._round = np.zeros((2, len(Cost._fields), runs))
+        self.totals = dict(zip(Cost._fields, self._sums, strict=True))
 
     def add(self, cost: Cost, runs: NDArray) -> None:
         """Add a round's cost to the runs that took part in it, the mask `runs` (R,)."""
-        for name, amount in zip(Cost._fields, cost, strict=True):
-            self.totals[name] += np.where(runs, amount, 0.0)
+        for row, amount in zip(self._round, cost, strict=True):
+            row[:] = amount
+        self._sums += np.where(runs, self._round, 0.0)
 
 
 def dense_bits(d: int) -> int:
