@@ -139,7 +139,7 @@ class Penalties(LocalSteps):
         description="runs go on, to four times as many rounds each time, until no rate changes by as much "
         "from half of the rounds to all of them"
     )
-    together: Count = Field(10, description="data sets that are run side by side")
+    together: Count = Field(20, description="data sets that are run side by side")
 
 
 class LocalEpochs(Epochs):
