@@ -324,10 +324,12 @@ class SparseLinearModel(LinearObjective):
             columns, bounds, spare = [], [0], np.full(tail, self.dim, whole)
             indices = np.empty_like(self.X.indices, dtype=whole)
             for client, rows in enumerate(pairwise(self.first)):
-                touched, places = self._own(client)
-                np.add(places, bounds[-1], out=indices[slice(*self.X.indptr[list(rows)])], casting="unsafe")
-                columns += [touched, spare]
-                bounds.append(bounds[-1] + len(touched) + tail)
+                own, places = self._own(client)
+                entries = slice(*self.X.indptr[list(rows)])
+                indices[entries] = places
+                indices[entries] += bounds[-1]
+                columns += [own, spare]
+                bounds.append(bounds[-1] + len(own) + tail)
             blocks = sp.csr_array((self.X.data, indices, self.X.indptr), shape=(len(self.y), bounds[-1]))
             self._built = blocks, np.concatenate(columns, dtype=whole), np.array(bounds)
             self._blocks_of = tail
