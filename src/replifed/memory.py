@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 # Bytes of a cache line.
 _LINE = 64
-# Names of settings of glibc's `mallopt`, and its highest bound for arrays that are not mapped one by one.
+# Settings of glibc's `mallopt`: bytes that are kept at the end of its memory, and the size, at most 32 MB,
+# from which arrays are mapped one by one and given back.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_HIGHEST = 32 << 20
+_KEPT, _HIGHEST = 256 << 20, 32 << 20
 # Limits of control groups, versions 2 and 1, as a container sees them.
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -40,15 +41,15 @@ def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     return buffer[first : first + size].view(dtype).reshape(shape)
 
 
-def keep_freed(size: int = 256 << 20) -> None:
-    """Let this process keep up to `size` bytes that it frees, where glibc has its memory.
+def keep_freed() -> None:
+    """Let this process keep memory that it frees, where glibc has its memory; no effect elsewhere.
 
     Else arrays that are made and freed in every step go back to the system each time, and the next ones are
-    filled with zeros page by page, which may take longer than the arithmetic. No effect elsewhere.
+    filled with zeros page by page, which may take longer than the arithmetic.
     """
-    import ctypes  # here, for the same reason
+    import ctypes  # here, since the workflow's rules need none of it
 
     with suppress(AttributeError, OSError, TypeError):  # another C library
         mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_TRIM_THRESHOLD, size)
+        mallopt(_TRIM_THRESHOLD, _KEPT)
         mallopt(_MMAP_THRESHOLD, _HIGHEST)

@@ -230,6 +230,24 @@ def test_repetitions_of_transport_draw_their_own_samples(section):
     assert 0.9 < problem._variance[0] / problem._variance[1] < 1.1
 
 
+@pytest.mark.parametrize("twinned", [None, [3], [2, 3], []])
+@pytest.mark.parametrize("method", ["fedmm_ot", "fedadam"])
+def test_repetitions_of_transport_side_by_side_are_those_alone(method, twinned, section):
+    shorter = {"rounds": 3, "record_every": 1, "start_steps": 2, "batch": 16, "server_batch": 8}
+    asked = {**section["experiments"]["transport_2"], **shorter, "twin_replicates": twinned}
+    table = Table(*generate(get(asked["dataset"])), {})
+
+    def run(replicates):
+        settings = config.typed("fedmm", {**asked, "replicates": replicates})
+        return experiments.run(method, settings, None, table, None)
+
+    found = run([1, 2, 3])
+    assert len(found) == 3 * 4
+    for replicate, history in found.groupby("replicate"):
+        alone = run([replicate]).drop(columns="linear_uvp")
+        pd.testing.assert_frame_equal(history[alone.columns].reset_index(drop=True), alone)
+
+
 @pytest.mark.parametrize("hangs", ["fedmm_ot", "fedadam"])
 def test_adversarial_training_that_hangs_on_rounding_tells_no_order(hangs, made):
     """Whichever of the two methods it is, and although one repetition alone has twins."""

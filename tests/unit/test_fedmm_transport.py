@@ -113,6 +113,11 @@ def test_layers_round_as_numpy_does(dtype):
     for found, expected in pairs:
         assert found.dtype == dtype
         np.testing.assert_array_equal(found, expected)
+    turned = np.swapaxes(np.swapaxes(p, 0, 1).copy(), 0, 1)  # another order in memory
+    np.testing.assert_array_equal(convex_networks.quadratic(turned, turned, w), p**2 + p + w[:, None])
+    np.testing.assert_array_equal(convex_networks.twice(turned, s), 2 * p * s)
+    with pytest.raises(ValueError, match="must be one"):
+        convex_networks.twice(p, s[0])
 
 
 @pytest.mark.parametrize("cycle", [0.0, 0.7])
@@ -179,10 +184,10 @@ def test_the_benchmark_is_standardised_and_scored_right(small):
     np.testing.assert_allclose(samples.mean(axis=0), 0, atol=0.03)
     assert samples.var(axis=0).sum() == pytest.approx(4, rel=0.02)
     assert isinstance(small, Transport)
-    images, first = small._images, np.zeros(1, int)
-    assert images.var(axis=1).sum() == pytest.approx(2, rel=0.15)
-    assert small._uvp(images, first) == 0
-    assert small._uvp(images.mean(axis=1, keepdims=True), first) == pytest.approx(100, rel=1e-12)
+    (images,) = small._images
+    assert images.var(axis=0).sum() == pytest.approx(2, rel=0.15)
+    assert small._uvp(images, 0) == 0
+    assert small._uvp(images.mean(axis=0), 0) == pytest.approx(100, rel=1e-12)
     assert 0 < small.linear_uvp() < 100
 
 

@@ -203,7 +203,10 @@ def test_hessians_of_few_entries_are_those_of_products(loss, sets, runs):
         problem = dense(data)
         u = np.repeat(x[:, None], 3, axis=1)
         np.testing.assert_allclose(problem.per_client_hessians(u), by_entries, atol=1e-14)
-        assert problem.with_clients(np.array([[2, 0]]))._sparse.shape == (18, 60)
+    whole, some = dense(data), dense(data).with_clients(np.array([[2, 0]]))
+    np.testing.assert_allclose(some.client_hessians(x), by_entries[:, [2, 0]], atol=1e-14)
+    np.testing.assert_allclose(whole.with_equal_weights()._sparse.toarray(), whole._sparse.toarray())
+    assert dense(draw(loss))._sparse is None
 
 
 @pytest.mark.parametrize("loss", LOSSES[1:])

@@ -102,7 +102,7 @@ def add(commands: Any) -> None:
     step(
         "artefacts",
         "replifed.papers.jobs:artefacts",
-        "Step of the workflow: make all figures and tables of a paper, one after the other.",
+        "Step of the workflow: make figures and tables of a paper, one after the other.",
         "fedht --settings JSON --scale small --inputs run:simulation1/fedht=FILE "
         "--outputs fig1.csv=fig1.csv fig1.pdf=fig1.pdf fig1.png=fig1.png",
         names=("paper",),

@@ -6,6 +6,9 @@ for each operation; here it is one pass, rounded as numpy rounds it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import prod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,66 +16,76 @@ from replifed.kernels import compiled_as_numpy
 
 
 def quadratic(p: NDArray, linear: NDArray, b: NDArray) -> NDArray:
-    """p^2 + linear + b for p and linear (..., B, h) and b (..., h); in the memory of `linear`."""
-    *lead, B, h = linear.shape
-    each = np.broadcast_to(b, (*lead, h)).reshape(-1, h)
-    _quadratic(p.reshape(-1, B, h), linear.reshape(-1, B, h), each)
-    return linear
+    """p^2 + linear + b for p and linear (..., B, h) and b (..., h)."""
+    out = np.empty(linear.shape, linear.dtype)
+    _quadratic(_points(p), _points(linear), _rows(b, linear), _points(out))
+    return out
 
 
 def celu(a: NDArray, s: NDArray) -> NDArray:
     """max(a, 0) + s - 1, where s is the slope celu'(a)."""
-    u = np.empty_like(a)
-    _celu(a.ravel(), s.ravel(), u.ravel())
-    return u
+    return _each(_celu, a, s)
 
 
 def twice(a: NDArray, b: NDArray, c: NDArray | None = None, d: NDArray | None = None) -> NDArray:
     """2 a b, or 2 a b + 2 c d."""
-    out = np.empty_like(b)
-    if c is None or d is None:
-        _twice(a.ravel(), b.ravel(), out.ravel())
-    else:
-        _twice_both(a.ravel(), b.ravel(), c.ravel(), d.ravel(), out.ravel())
-    return out
+    return _each(_twice, a, b) if c is None or d is None else _each(_twice_both, a, b, c, d)
 
 
 def bent(back: NDArray, a: NDArray, s: NDArray, a_d: NDArray) -> NDArray:
     """back celu''(a) a_d, where celu''(a) is the slope s for a < 0, and 0 elsewhere."""
-    out = np.empty_like(a)
-    _bent(back.ravel(), a.ravel(), s.ravel(), a_d.ravel(), out.ravel())
-    return out
+    return _each(_bent, np.broadcast_to(back, a.shape), a, s, a_d)
 
 
 def weighted(w: NDArray, s: NDArray, c: NDArray | None = None) -> NDArray:
     """c_b w s_b for w (..., h), s (..., B, h) and c (..., B), 1 by default."""
-    *lead, B, h = s.shape
-    each, out = np.broadcast_to(w, (*lead, h)).reshape(-1, h), np.empty_like(s)
-    _weighted(each, s.reshape(-1, B, h), _of_points(c, s), out.reshape(-1, B, h))
+    out = np.empty(s.shape, s.dtype)
+    _weighted(_rows(w, s), _points(s), _of_points(c, s), _points(out))
     return out
 
 
 def summed(a: NDArray, c: NDArray | None = None) -> NDArray:
     """Sum of c_b a_b over the points of a (..., B, h), from the first one on, for c as in `weighted`."""
+    *lead, _, h = a.shape
+    total = np.zeros((prod(lead), h), a.dtype)
+    _summed(_points(a), _of_points(c, a), total)
+    return total.reshape(*lead, h)
+
+
+def _each(formula: Callable[..., None], *arrays: NDArray) -> NDArray:
+    """Number by number of arrays of one shape."""
+    out = np.empty(arrays[0].shape, arrays[0].dtype)
+    if any(array.shape != out.shape for array in arrays):  # a compiled loop would read beyond the shorter one
+        raise ValueError(f"arrays of shapes {', '.join(str(array.shape) for array in arrays)}: must be one")
+    formula(*(array.ravel() for array in arrays), out.ravel())
+    return out
+
+
+def _points(a: NDArray) -> NDArray:
+    """(..., B, h) in three axes."""
     *lead, B, h = a.shape
-    total = np.zeros((*lead, h), a.dtype)
-    _summed(a.reshape(-1, B, h), _of_points(c, a), total.reshape(-1, h))
-    return total
+    return a.reshape(prod(lead), B, h)
+
+
+def _rows(w: NDArray, a: NDArray) -> NDArray:
+    """w (..., h) in two axes, for each network of a (..., B, h)."""
+    *lead, _, h = a.shape
+    return np.broadcast_to(w, (*lead, h)).reshape(prod(lead), h)
 
 
 def _of_points(c: NDArray | None, a: NDArray) -> NDArray:
     """One number for each point of a (..., B, h), in two axes."""
     *lead, B, _ = a.shape
-    return np.broadcast_to(a.dtype.type(1) if c is None else c, (*lead, B)).reshape(-1, B)
+    return np.broadcast_to(a.dtype.type(1) if c is None else c, (*lead, B)).reshape(prod(lead), B)
 
 
 @compiled_as_numpy
-def _quadratic(p, linear, b):
+def _quadratic(p, linear, b, out):
     n, B, h = p.shape
     for i in range(n):
         for j in range(B):
             for k in range(h):
-                linear[i, j, k] = (p[i, j, k] * p[i, j, k] + linear[i, j, k]) + b[i, k]
+                out[i, j, k] = (p[i, j, k] * p[i, j, k] + linear[i, j, k]) + b[i, k]
 
 
 @compiled_as_numpy

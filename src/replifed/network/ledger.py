@@ -29,7 +29,11 @@ class Ledger:
 
     def __init__(self, runs: int) -> None:
         self._sums, self._round = np.zeros((2, len(Cost._fields), runs))
-        self.totals = dict(zip(Cost._fields, self._sums, strict=True))
+
+    @property
+    def totals(self) -> dict[str, NDArray]:
+        """Sums so far by name, (R,) each."""
+        return dict(zip(Cost._fields, self._sums, strict=True))
 
     def add(self, cost: Cost, runs: NDArray) -> None:
         """Add a round's cost to the runs that took part in it, the mask `runs` (R,)."""

@@ -178,7 +178,7 @@ def artefacts(
     inputs: dict[str, list[Path]],
     outputs: dict[str, Path],
 ) -> None:
-    """As `artefact`, for all artefacts of a paper, one after the other.
+    """As `artefact`, for several artefacts of a paper, one after the other.
 
     Settings are those of `settings.artefacts_settings`, and outputs are by keys such as "fig1.csv".
     """

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _STACKED = ("place", "y", "sizes", "weights", "sample_weights", "batch_weights")
 # Fewest entries of a client's matrix for a product of its own, without a copy beside others.
 _WORTH_A_CALL = 1 << 12
-# Products of two entries of a matrix in the time of one that is summed into a Hessian where it belongs.
+# A product summed into a Hessian where it belongs takes as long as so many of a dense product.
 _ENTRY_COSTS = 12
 
 
@@ -219,7 +219,10 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
 
     @cached_property
     def _sparse(self) -> sp.csr_array | None:
-        """All samples (S N m, d) in CSR form, where a Hessian is sooner summed entry by entry; else None."""
+        """All samples (S N m, d) in CSR form, where a Hessian is sooner summed entry by entry; else None.
+
+        Sums are of doubles, as those of all methods that need Hessians.
+        """
         import scipy.sparse as sp
 
         rows = self.X.reshape(-1, self.n_features)
@@ -309,6 +312,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
         """
         part = self._part(lambda array: array)
         part.__dict__ |= {name: value for name, value in vars(self).items() if name == "X"}
+        del part._sparse
         share = part.n_clients * self.weights
         part.sample_weights = self.sample_weights * share[..., None]
         part.batch_weights = self.batch_weights * share
@@ -333,6 +337,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
         for name in _STACKED:
             part.__dict__[name] = pick(getattr(self, name))
         part.n_clients = part.place.shape[1]
+        part._sparse = None  # a part of a round is not worth a count of its non-zeros
         return part
 
     # -- local models ----------------------------------------------------------------------------

@@ -97,7 +97,8 @@ class SparseLinearModel(LinearObjective):
         self.first = np.concatenate([[0], np.cumsum(sizes[0])])
         self.client = np.repeat(np.arange(self.n_clients), sizes[0])
         self._predicted: tuple[NDArray, NDArray] | None = None  # the last models, and their predictions
-        self._found: dict[int, tuple[NDArray, NDArray]] = {}  # what `_own` returned, by client
+        self._own: dict[int, NDArray] = {}  # columns in which clients' data have non-zeros, once known
+        self._kept: dict[int, NDArray] = {}  # places of clients' entries among these, for further cohorts
         # The problem that is asked instead, and which of its clients these are.
         self._part_of: tuple[SparseLinearModel, NDArray] | None = None
 
@@ -284,24 +285,32 @@ class SparseLinearModel(LinearObjective):
             raise ReplifedError("local models on sparse data must be sparse, or change by gradients alone")
         return SparseLocalModels(self, x, min(sparsity, self.dim))
 
-    def _own(self, client: int) -> tuple[NDArray, NDArray]:
-        """Columns in which a client's data have non-zeros, in increasing order, and each entry's among them.
-
-        Kept from the first time that the client takes part.
-        """
+    def _columns(self, client: int) -> NDArray:
+        """Columns in which a client's data have non-zeros, in increasing order."""
         if self._part_of is not None:
             whole, chosen = self._part_of
-            return whole._own(chosen[client])
-        if client not in self._found:
-            indices = self.X.indices[slice(*self.X.indptr[self.first[[client, client + 1]]])]
-            columns = np.unique(indices)
-            self._found[client] = columns, np.searchsorted(columns, indices).astype(np.int32)
-        return self._found[client]
+            return whole._columns(chosen[client])
+        if client not in self._own:
+            self._own[client] = np.unique(self._indices(client))
+        return self._own[client]
+
+    def _indices(self, client: int) -> NDArray:
+        """Columns of a client's entries."""
+        return self.X.indices[slice(*self.X.indptr[self.first[[client, client + 1]]])]
+
+    def _places(self, client: int) -> NDArray:
+        """Place of each of a client's entries' columns among its own; kept if it takes part in cohorts."""
+        if self._part_of is not None:
+            whole, chosen = self._part_of
+            if (name := chosen[client]) not in whole._kept:
+                whole._kept[name] = whole._places(name)
+            return whole._kept[name]
+        return np.searchsorted(self._columns(client), self._indices(client)).astype(np.int32)
 
     @property
     def _own_columns(self) -> list[NDArray]:
         """Columns in which each client's data have non-zeros, in increasing order."""
-        return [self._own(client)[0] for client in range(self.n_clients)]
+        return [self._columns(client) for client in range(self.n_clients)]
 
     @cached_property
     def places(self) -> sp.csc_array:
@@ -324,10 +333,8 @@ class SparseLinearModel(LinearObjective):
             columns, bounds, spare = [], [0], np.full(tail, self.dim, whole)
             indices = np.empty_like(self.X.indices, dtype=whole)
             for client, rows in enumerate(pairwise(self.first)):
-                own, places = self._own(client)
-                entries = slice(*self.X.indptr[list(rows)])
-                indices[entries] = places
-                indices[entries] += bounds[-1]
+                own, entries = self._columns(client), slice(*self.X.indptr[list(rows)])
+                indices[entries] = self._places(client).astype(whole) + bounds[-1]
                 columns += [own, spare]
                 bounds.append(bounds[-1] + len(own) + tail)
             blocks = sp.csr_array((self.X.data, indices, self.X.indptr), shape=(len(self.y), bounds[-1]))

@@ -13,6 +13,7 @@ convex in x where C_0, C_1 and w are non-negative. Training the map grad f asks 
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -180,7 +181,7 @@ class Evaluated:
             a2d = u1d @ _transposed(C1)
             a2d += qd[2]
             t2 = weighted(w, s2)
-            f2 = bent(np.broadcast_to(w[..., None, :], a2.shape), a2, s2, a2d)
+            f2 = bent(w[..., None, :], a2, s2, a2d)
             t1, f1 = t2 @ C1, f2 @ C1
             f1 *= s1
             f1 += bent(t1, a1, s1, a1d)
@@ -290,53 +291,58 @@ class Transport(Protocol):
 class FederatedTransport:
     """Samples of P split between clients, public samples of Q, and the error of a map against the true T*.
 
-    Of each of S data sets the clients' samples of P are (N, m, dim), `targets` (n, dim) samples of Q, and
-    `tests` (n', dim) further samples of P, on which maps are compared. S divides the number of runs R; the
-    first R / S runs share the first data set, and so on.
+    Of each of S data sets, one for all runs or one a run, the clients' samples of P are (N, m, dim),
+    `targets` (n, dim) samples of Q, and `tests` (n', dim) further samples of P, on which maps are compared.
+    From now on the process keeps memory that it frees: a step of training makes some twenty arrays of half a
+    megabyte.
     """
 
     def __init__(self, sources: NDArray, targets: NDArray, tests: NDArray, true_map: Any) -> None:
-        keep_freed()  # some twenty arrays of half a megabyte, at every step
+        keep_freed()
         S, N, m, dim = sources.shape
         self.n_clients, self.dtype = N, np.dtype(np.float32)
         self.net = ICNN(dim=dim, hidden=benchmark_hidden(dim), strong=_STRONG)
         self.dim = self.net.parameters
         self.sizes, self.weights = np.full((S, N), m), np.full((S, N), 1 / N)
+        self._sets = np.arange(S)  # each run's, or that of all
         self._sources, self._targets = sources.astype(np.float32), targets.astype(np.float32)
         self._tests, self._images = tests.astype(np.float32), np.stack([true_map(x) for x in tests])
         self._variance = self._images.var(axis=1).sum(axis=-1)
         self.n_targets = targets.shape[1]
 
+    def repeated(self, times: int) -> FederatedTransport:
+        """Return the problem in which each run appears `times` times in a row."""
+        if len(self._sets) == 1:
+            return self
+        more = copy.copy(self)
+        more._sets, more.sizes, more.weights = (
+            np.repeat(array, times, axis=0) for array in (self._sets, self.sizes, self.weights)
+        )
+        return more
+
     def sources(self, chosen: NDArray, batch: NDArray | None) -> NDArray:
-        rows = len(chosen) if batch is None else max(len(chosen), len(batch))
-        own = self._sets(rows)
-        chosen = np.broadcast_to(chosen, (len(own), chosen.shape[1]))
+        sets = self._sets[:, None]
         if batch is None:
-            return self._sources[own[:, None], chosen]
-        return self._sources[own[:, None, None], chosen[:, :, None], batch]
+            return self._sources[sets, chosen]
+        return self._sources[sets[..., None], chosen[:, :, None], batch]
 
     def targets(self, batch: NDArray) -> NDArray:
-        return self._targets[self._sets(len(batch))[:, None], batch]
-
-    def _sets(self, rows: int) -> NDArray:
-        """Number of each run's data set, where `rows` are R, or 1 if all runs share what they draw."""
-        S = len(self._sources)
-        rows = max(rows, S)
-        return np.arange(rows) * S // rows
+        return self._targets[self._sets[:, None], batch]
 
     def uvp(self, omega: NDArray) -> NDArray:
         """L2-UVP of grad f_omega, in percent: 100 E|T(x) - T*(x)|^2 / Var(Q), Var the covariance's trace."""
-        own = self._sets(len(omega))
-        return self._uvp(self.net.push(omega, self._tests[own]), own)
+        sets = np.broadcast_to(self._sets, len(omega))
+        # One after the other: tests are many, and a network's layers take many times their room.
+        images = (self.net.push(flat, self._tests[s]) for flat, s in zip(omega, sets, strict=True))
+        return np.array([self._uvp(image, s) for image, s in zip(images, sets, strict=True)])
 
-    def _uvp(self, images: NDArray, own: NDArray) -> NDArray:
-        squared = ((images - self._images[own]) ** 2).sum(axis=-1)
-        return 100 * squared.mean(axis=-1) / self._variance[own]
+    def _uvp(self, images: NDArray, s: int) -> float:
+        return 100 * ((images - self._images[s]) ** 2).sum(axis=-1).mean() / self._variance[s]
 
     def linear_uvp(self) -> NDArray:
         """L2-UVP (S,) of the best linear maps between Gaussians with the moments of P and Q."""
-        images = map(_linear_map, self._tests.astype(float), self._images)
-        return self._uvp(np.stack(list(images)), np.arange(len(self._tests)))
+        pairs = enumerate(zip(self._tests.astype(float), self._images, strict=True))
+        return np.array([self._uvp(_linear_map(x, y), s) for s, (x, y) in pairs])
 
 
 def _linear_map(x: NDArray, y: NDArray) -> NDArray:

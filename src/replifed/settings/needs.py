@@ -41,18 +41,15 @@ def artefacts_keys(paper_config: Mapping[str, Any]) -> list[str]:
     return _keys_of(artefacts(paper_config))
 
 
-def together(paper_config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the artefacts that one job may make: all but those of partitions alone, which need no run."""
-    return {
-        name: entry
-        for name, entry in artefacts(paper_config).items()
-        if "partitions" not in entry or "runs" in entry or "tuned" in entry
-    }
+def joint_artefacts(paper_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the artefacts that one job may make: those that wait for runs or searches."""
+    made = artefacts(paper_config)
+    return {name: entry for name, entry in made.items() if "runs" in entry or "tuned" in entry}
 
 
-def together_keys(paper_config: Mapping[str, Any]) -> list[str]:
-    """Return the names of the files that the artefacts are made from which one job may make."""
-    return _keys_of(together(paper_config))
+def joint_keys(paper_config: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files that artefacts which one job may make are made from."""
+    return _keys_of(joint_artefacts(paper_config))
 
 
 def _keys_of(made: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from replifed.errors import ConfigError
-from replifed.settings.needs import artefact_keys, artefacts, experiments_read, together
+from replifed.settings.needs import artefact_keys, artefacts, experiments_read, joint_artefacts
 from replifed.settings.reading import deep_merge
 
 # Settings of reported runs that tuning does not use.
@@ -46,10 +46,13 @@ def settings_for(step: str, paper_config: Mapping[str, Any], name: str = "") -> 
 
 
 def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `settings_for` step "artefact" by artefact of `needs.together`, with the keys of its inputs."""
+    """Return `settings_for` step "artefact" by artefact, of those that one job may make.
+
+    Each has the keys of its ``inputs``, too.
+    """
     return {
         name: {**settings_for("artefact", paper_config, name), "inputs": artefact_keys(artefact)}
-        for name, artefact in together(paper_config).items()
+        for name, artefact in joint_artefacts(paper_config).items()
     }
 
 

@@ -1,4 +1,4 @@
-"""Grouped jobs: one makes all runs of a method, or all artefacts of a paper, where each takes but seconds.
+"""Grouped jobs: one makes all runs of a method, or all artefacts of a paper that wait for runs.
 
 They only save the start of processes. A grouped job is a rule of the workflow in two cases: all files that
 it makes are wanted; or it has made them, and none of its settings and sources has changed since. (Snakemake
@@ -129,16 +129,16 @@ class GroupedArtefacts(GroupedJob):
     def __init__(self, plan: Plan, paper: str) -> None:
         super().__init__(plan, paper)
         self.rule = f"artefacts_{paper}"
-        self.keys = needs.together_keys(self.section)
-        self.outputs = plan.together_outputs(paper)
-        self.patterns = list(plan.together_outputs(paper, "{paper}").values())
+        self.keys = needs.joint_keys(self.section)
+        self.outputs = plan.joint_outputs(paper)
+        self.patterns = list(plan.joint_outputs(paper, "{paper}").values())
         self.wanted = list(self.outputs.values())
 
     def _settings(self) -> dict[str, Any]:
         return subsets.artefacts_settings(self.section)
 
     def _source(self) -> list[str]:
-        kinds = [one["kind"] for one in needs.together(self.section).values()]
+        kinds = [one["kind"] for one in needs.joint_artefacts(self.section).values()]
         modules = [part(self.paper, f"{kind}s") for kind in kinds]
         return self.plan.source("replifed.papers.jobs:artefacts", *modules)
 
@@ -157,7 +157,9 @@ def grouped_runs(plan: Plan, paper: str) -> list[GroupedRuns]:
 def grouped_artefacts(plan: Plan, paper: str) -> list[GroupedArtefacts]:
     """Return the job that makes the artefacts of a paper, if these, or all its jobs, are grouped."""
     section = plan.config[paper]
-    return [GroupedArtefacts(plan, paper)] if section.get("together") and needs.together(section) else []
+    return (
+        [GroupedArtefacts(plan, paper)] if section.get("together") and needs.joint_artefacts(section) else []
+    )
 
 
 class Grouping:

@@ -251,9 +251,9 @@ class Plan:
         """Return every file of every artefact of a paper by keys such as ``fig1.csv``."""
         return self._outputs_of(needs.artefacts(self.config[paper]), folder or paper)
 
-    def together_outputs(self, paper: str, folder: str | None = None) -> dict[str, str]:
+    def joint_outputs(self, paper: str, folder: str | None = None) -> dict[str, str]:
         """As `artefact_outputs`, of the artefacts that one job may make."""
-        return self._outputs_of(needs.together(self.config[paper]), folder or paper)
+        return self._outputs_of(needs.joint_artefacts(self.config[paper]), folder or paper)
 
     def _outputs_of(self, made: Mapping[str, Any], folder: str) -> dict[str, str]:
         return {
