@@ -502,9 +502,8 @@ def test_each_step_gets_only_what_it_uses(whole):
 def test_settings_of_all_artefacts_hold_those_of_each(whole, paper):
     section = {**whole[paper], "only": list(whole[paper]["artefacts"])[2:]}
     shared = subsets.artefacts_settings(section)
-    of_data = {
-        name for name in section["only"] if set(section["artefacts"][name]) & {"runs", "tuned"} == set()
-    }
+    made = section["artefacts"]
+    of_data = {name for name in section["only"] if not {"runs", "tuned"} & set(made[name])}
     assert set(shared) == set(section["only"]) - of_data  # which need not wait for runs
     assert bool(of_data) == (paper == "fedht")
     for name, own in shared.items():

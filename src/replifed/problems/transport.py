@@ -112,7 +112,8 @@ class Evaluated:
         q = [quadratic(p[k], x @ _transposed(weights.A[k]), weights.b[k]) for k in range(3)]
         a1 = q[0] @ _transposed(weights.C[0])
         a1 += q[1]
-        u1 = celu(a1, s1 := _slope(a1))
+        s1 = _slope(a1)
+        u1 = celu(a1, s1)
         a2 = u1 @ _transposed(weights.C[1])
         a2 += q[2]
         self._below, self._a, self._s = (q[0], u1), (a1, a2), (s1, _slope(a2))
@@ -207,8 +208,7 @@ class Evaluated:
             else:
                 by_p = twice(p[k], e[k], pd[k], t[k])
                 grad_A += _outer(t[k], v)
-                grad_Q = _outer(v, twice(p[k], t[k]))
-                grad_Q = grad_Q + _outer(x, by_p)
+                grad_Q = _outer(v, twice(p[k], t[k])) + _outer(x, by_p)
             if at_points:
                 points = points + by_p @ _transposed(weights.Q[k]) + e[k] @ weights.A[k]
             grad.Q[k][...], grad.A[k][...], grad.b[k][...] = grad_Q, grad_A, summed(e[k])
@@ -332,9 +332,9 @@ class FederatedTransport:
     def uvp(self, omega: NDArray) -> NDArray:
         """L2-UVP of grad f_omega, in percent: 100 E|T(x) - T*(x)|^2 / Var(Q), Var the covariance's trace."""
         sets = np.broadcast_to(self._sets, len(omega))
-        # One after the other: tests are many, and a network's layers take many times their room.
-        images = (self.net.push(flat, self._tests[s]) for flat, s in zip(omega, sets, strict=True))
-        return np.array([self._uvp(image, s) for image, s in zip(images, sets, strict=True)])
+        # Run by run: a network's layers take many times the memory of the test samples.
+        runs = zip(omega, sets, strict=True)
+        return np.array([self._uvp(self.net.push(flat, self._tests[s]), s) for flat, s in runs])
 
     def _uvp(self, images: NDArray, s: int) -> float:
         return 100 * ((images - self._images[s]) ** 2).sum(axis=-1).mean() / self._variance[s]

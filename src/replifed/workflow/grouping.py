@@ -157,9 +157,8 @@ def grouped_runs(plan: Plan, paper: str) -> list[GroupedRuns]:
 def grouped_artefacts(plan: Plan, paper: str) -> list[GroupedArtefacts]:
     """Return the job that makes the artefacts of a paper, if these, or all its jobs, are grouped."""
     section = plan.config[paper]
-    return (
-        [GroupedArtefacts(plan, paper)] if section.get("together") and needs.joint_artefacts(section) else []
-    )
+    grouped = section.get("together") and needs.joint_artefacts(section)
+    return [GroupedArtefacts(plan, paper)] if grouped else []
 
 
 class Grouping:
