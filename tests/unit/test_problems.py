@@ -22,7 +22,8 @@ from replifed.problems.base import Hessian, LocalSteps, Smooth, require
 from replifed.problems.dense import DenseLinearModel, DenseLocalModels
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import Softmax, loss_named
-from replifed.problems.sparse import SparseAdditiveModels, SparseLinearModel, SparseLocalModels
+from replifed.problems.sparse import SparseLinearModel
+from replifed.problems.sparse_clients import SparseAdditiveModels, SparseLocalModels
 
 CLASSES = 3
 

@@ -130,13 +130,8 @@ def compiled_within(function: Callable) -> Callable:
     return _compiled(function, _ANY_ORDER, called_from_python=False)
 
 
-def compiled_unfused(function: Callable) -> Callable:
-    """Compile as `compiled_within` a formula that is rounded after each operation, as in numpy."""
-    return _compiled(function, set(), called_from_python=False)
-
-
 def compiled_as_numpy(function: Callable) -> Callable:
-    """Compile a formula on arrays that is rounded after each operation, as numpy's is."""
+    """Compile a formula that is rounded after each operation, as numpy's is."""
     return _compiled(function, set())
 
 

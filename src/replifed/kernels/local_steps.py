@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled, compiled_unfused, compiled_within, linear, softmax
+from replifed.kernels import compiled, compiled_as_numpy, compiled_within, linear, softmax
 from replifed.kernels.selection import keep_in_segment
 
 
@@ -183,13 +183,13 @@ def _pursue(run, i, step, first, last, pursuit):
             _to_ball(w, radius)
 
 
-@compiled_unfused
+@compiled_as_numpy
 def _add(r, weight, w):
     for k in range(len(r)):
         r[k] += weight * w[k]
 
 
-@compiled_unfused
+@compiled_as_numpy
 def _subtract(w, steps, r):
     for k in range(len(w)):
         w[k] -= steps[k] * r[k]
