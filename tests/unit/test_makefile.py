@@ -391,11 +391,12 @@ def test_a_container_lowers_the_number_of_cores(tmp_path, case):
 # --- What is said of it ---
 
 
-def test_help_has_four_lines_and_the_readme_the_same_commands(checkout):
+def test_help_has_five_lines_and_the_readme_the_same_commands(checkout):
     out, _ = checkout.make("help")
     assert [line[:11].strip() for line in out.splitlines()] == [
         "make",
         "make small",
+        "make setup",
         "make test",
         "make help",
     ]
