@@ -12,7 +12,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 # What a browser fetches without being asked, by element; of a link, where it is of such a kind.
-LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "object": "data"}
+LOADED = {"object": ("data",), "video": ("src", "poster"), "image": ("href",), "use": ("href", "xlink:href")}
+LOADED |= dict.fromkeys(("script", "img", "iframe", "source", "audio", "embed", "input", "track"), ("src",))
 LOADING = {"stylesheet", "icon", "preload", "prefetch", "preconnect", "dns-prefetch", "modulepreload"}
 _IN_STYLE = re.compile(r"""(?:url\(|@import)\s*['"]?((?:https?:)?//[^'")\s;]+)""")
 
@@ -30,9 +31,9 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
         self.anchors.update(given[name] for name in ("id", "name") if name in given)
-        if tag in LOADED and LOADED[tag] in given:
-            self.loads.append(given[LOADED[tag]])
-        elif tag == "link" and LOADING.intersection(given.get("rel", "").split()):
+        self.loads += [given[name] for name in LOADED.get(tag, ()) if name in given]
+        self.loads += [one.split()[0] for one in given.get("srcset", "").split(",") if one.strip()]
+        if tag == "link" and LOADING.intersection(given.get("rel", "").split()):
             self.loads.append(given.get("href", ""))
         elif tag == "a" and "href" in given:
             self.links.append(given["href"])

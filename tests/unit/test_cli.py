@@ -131,7 +131,10 @@ def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
         (["run", "fedht", "mnist", "fedht", "--settings", "{}"], "--settings and --out are given together"),
         (["run", "fedht", "mnist", "fedht", "--data", "x"], "only for the workflow"),
         (["list", "--paper", "fedth"], "unknown paper 'fedth'"),
-        (["artefact", "fedht", "fig1", "--settings", "{}", "--scale", "tiny"], "nothing to write"),
+        (
+            ["artefact", "fedht", "fig1", "--settings", "{}", "--scale", "tiny"],
+            "give --csv with --pdf and --png",
+        ),
     ],
 )
 def test_a_fault_of_the_user_is_one_line_and_status_2(calls, capsys, words, message):
@@ -173,9 +176,10 @@ def test_artefact_and_claims_get_the_files_of_each_key(calls):
     inputs = ["--inputs", "partition:mnist=p.npz", "partition:mnist=p.csv", "run:mnist/fedht=r.parquet"]
     files = {"partition:mnist": [Path("p.npz"), Path("p.csv")], "run:mnist/fedht": [Path("r.parquet")]}
     common = ["--settings", SETTINGS, "--scale", "tiny", *inputs]
-    assert cli.main(["artefact", "fedht", "table2", *common, "--csv", "a.csv", "--md", "a.md"]) == 0
+    outputs = {"csv": Path("a.csv"), "md": Path("a.md"), "tex": Path("a.tex")}
+    words = [word for kind, file in outputs.items() for word in (f"--{kind}", str(file))]
+    assert cli.main(["artefact", "fedht", "table2", *common, *words]) == 0
     assert cli.main(["claims", "measure", "fedht", *common, "--out", "c.csv"]) == 0
-    outputs = {"csv": Path("a.csv"), "md": Path("a.md")}
     named = {"paper": "fedht", "settings": PARSED_SETTINGS, "scale": "tiny", "inputs": files}
     assert calls == [
         ("artefact", (), {**named, "name": "table2", "outputs": outputs}),

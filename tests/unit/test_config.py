@@ -14,6 +14,7 @@ from replifed import cli, parts
 from replifed import settings as config
 from replifed.errors import ConfigError
 from replifed.settings import checks, needs, reading, subsets
+from replifed.store import documents
 
 ROOT = Path(__file__).parents[2]
 
@@ -231,6 +232,36 @@ def test_a_run_is_split_only_if_its_repetitions_are_known():
     assert text.endswith("expected an experiment without `pilot`, whose repetitions are known")
 
 
+SPLIT = {"clusters": "iid", "clients": 3}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"split": {"fedavg": 2}}, "first: its key split is not allowed; expected a paper with classes"),
+        ({"partition": SPLIT}, "first: its key partition needs dataset, too"),
+        ({"partition": SPLIT, "dataset": "a9a"}, "first: its key partition needs replicates, too"),
+        (
+            {"partition": SPLIT, "dataset": "a9a", "replicates": [1], "tuning": {"steps": [1]}},
+            "first: its key partition needs tuning.replicates, too",
+        ),
+        ({"tuning": {"replicates": 101}}, "first: its key tuning.replicates is 101; expected a list"),
+        ({"methods": [["fedavg"], "fedlin"]}, "first.methods[0]: "),
+    ],
+)
+def test_what_no_job_could_use_of_a_paper_without_classes_is_refused(tmp_path, monkeypatch, change, said):
+    (tmp_path / "sixth").mkdir()
+    (tmp_path / "sixth/__init__.py").touch()
+    monkeypatch.setattr(parts, "PAPERS", tmp_path)
+    experiment = {"methods": ["fedavg"], "clients": [10, 100], "active": 5, **change}
+    artefacts = {"fig1": {"kind": "figure", "runs": {"first": ["fedavg"]}}}
+    section = {"seed": 1, "experiments": {"first": experiment}, "artefacts": artefacts}
+    with pytest.raises(ConfigError) as caught:
+        config.validate({"papers": ["sixth"], "sixth": section})
+    assert f"sixth.experiments.{said}" in str(caught.value)
+    assert "\n\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize("key", ["problem", "loss", "rounds", "methods", "replicates"])
 def test_a_missing_key_is_named_with_what_is_expected(whole, key):
     lines = faults(whole, lambda tree: tree["fedht"]["experiments"]["planted"].pop(key))
@@ -372,6 +403,24 @@ def test_overrides_merge_mappings_and_replace_lists(tmp_path):
     loaded = config.load([override], root=ROOT)["fedht"]["experiments"]["mnist"]
     assert loaded["local_steps"] == [7]
     assert loaded["dataset"] == "mnist"
+
+
+def test_the_command_line_is_laid_over_all_files(tmp_path):
+    (tmp_path / "mine.yaml").write_text("fedht: {experiments: {mnist: {local_steps: [7]}}}\n")
+    given = {"paths": {"figures": "f2"}, "fedht": {"experiments": {"mnist": {"local_steps": [9]}}}}
+    loaded = config.load([tmp_path / "mine.yaml"], ROOT, given)
+    assert loaded["paths"]["figures"] == "f2"
+    assert loaded["fedht"]["experiments"]["mnist"]["local_steps"] == [9]
+    with pytest.raises(ConfigError, match=r"correct what follows --config$"):
+        config.load([], ROOT, {"fedht": {"seed": "x"}})
+
+
+def test_a_key_that_was_merged_already_stands_there_once():
+    text = "base: &base {x: 1}\np: {q: {a: &a {<<: *base, x: 2}}}\nb: {<<: *a, y: 3}\n"
+    assert documents.load(text)["b"] == {"x": 2, "y": 3}
+    assert documents.load("1: a\n'1': b") == {1: "a", "1": "b"}
+    with pytest.raises(yaml.YAMLError, match="a timestamp; put it in quotes"):
+        documents.load("{2020-01-01: 1}")
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,13 @@ def test_the_table_of_claims_fails_if_one_holds_no_longer(tmp_path, monkeypatch,
     assert "p.a (synthetic): fails, but holds in" in capsys.readouterr().out
 
 
+def test_a_reference_may_be_named_before_or_after_the_inner_command(tmp_path, golden, capsys):
+    words = ["--golden", str(golden)], ["check"], ["--file", str(tmp_path / "claims.csv")]
+    for order in ((0, 1, 2), (1, 0, 2)):
+        assert cli.main(["claims", *(word for place in order for word in words[place])]) == 0
+        assert "1 claim" in capsys.readouterr().out
+
+
 def test_a_claim_that_is_gone_is_a_fault(tmp_path, golden):
     """Planted: a claim that held is left out of the file."""
     other = write(tmp_path / "other.csv", id="p.b")
@@ -118,6 +125,13 @@ def test_a_claim_that_is_gone_is_a_fault(tmp_path, golden):
     damaged = write(tmp_path / "damaged.csv", source="guessed")
     with pytest.raises(DataError, match=r"damaged: verdict or source of p\.a"):
         compare(damaged, golden)
+
+
+def test_a_reference_without_a_number_is_refused(tmp_path, golden):
+    head, row = golden.read_text().splitlines()
+    golden.write_text(f"{head}\n{row.rpartition(',')[0]},\n")
+    with pytest.raises(DataError, match=r"golden\.csv: p\.a: measured or tolerance is no number"):
+        compare(tmp_path / "claims.csv", golden)
 
 
 def test_rounding_and_other_data_are_let_pass(tmp_path, golden):

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from replifed import settings
+from replifed.cli import check
+from replifed.runs import opened
 from replifed.runs.opened import Run
 from replifed.settings import settings_for
 from replifed.store.histories import provenance, write_history
@@ -68,6 +70,21 @@ def test_what_would_come_out_the_same_is_taken(config, tmp_path):
     assert plan.files_of("cross", "run:a9a/fedlin") == ["results/small/cross/a9a/fedlin.parquet"], (
         "`all` computes"
     )
+
+
+def test_other_settings_of_a_comparison_are_not_looked_for(config, monkeypatch):
+    looked = {}
+
+    def lend(given, reference, make):
+        looked.update(given["comparison"])
+        return lending.Lent([], {})
+
+    monkeypatch.setattr(lending, "lend", lend)
+    about = json.dumps({"scale": "small"}).encode
+    monkeypatch.setattr(opened, "reference", lambda: Run("reference", {opened.ABOUT: about}))
+    asked = {**config, "comparison": {**config["comparison"], "vary": {}}}
+    assert check._taken(asked, None) == {}
+    assert looked == config["comparison"], "that --vary adds is in no reference run"
 
 
 REFUSED = {

@@ -82,6 +82,14 @@ def test_what_was_changed_after_its_job_is_neither_read_nor_listed(made, capsys)
     assert Path("manifest.csv").read_bytes() == before
 
 
+def test_what_makes_a_file_anew_has_the_settings_of_the_run(made, monkeypatch):
+    monkeypatch.setenv(hashes.CONFIG_VARIABLE, "--config 'paths={results: r2}'")
+    again = "snakemake r2/a.csv --cores 2 --force --configfile own.yaml --config 'paths={results: r2}'"
+    assert hashes.remake(Path("r2/a.csv")) == again
+    lent = hashes.remake(Path("results/lent/a9a/fedlin.parquet"))
+    assert lent.startswith("rm results/lent/a9a/fedlin.parquet && replifed compare")
+
+
 def test_a_job_refuses_what_no_job_recorded(made, capsys, monkeypatch):
     Path("figures/.hashes/a.csv").unlink()
     assert cli.main(["claims", "collect", "figures/a.csv", "--out", "claims.csv", *REST]) == 2

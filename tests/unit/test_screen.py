@@ -158,7 +158,9 @@ def test_the_lock_of_a_call_that_runs_or_may_stays(folder, host):
         running.enter()
         assert Path(".snakemake/locks").is_dir()
         place = "" if host == HERE else " on elsewhere"
-        assert f"(process 999999998{place}, since 2026-01-02 03:04)" in running.locked()
+        said = running.locked()
+        assert f"(process 999999998{place}, since 2026-01-02 03:04)" in said
+        assert ("if it was killed: `snakemake --unlock`" in said) == (host != HERE)
 
 
 def test_where_lines_stay_they_come_at_intervals(monkeypatch):

@@ -47,6 +47,10 @@ OPTIONS = {
         "--configfile takes all words up to the next option, and 'all' is not a settings file; give targets "
         "first: snakemake all --cores 1 --configfile config/small.yaml"
     ),
+    "-c 1 --configfile config/small.yaml ./figures/small/fedht/fig1.pdf": (
+        "give targets first: snakemake figures/small/fedht/fig1.pdf -c 1 --configfile config/small.yaml"
+    ),
+    "-c 1 --configfile config/small.yaml data": "give targets first: snakemake data -c 1 --configfile",
     "all --config data.policy=real": "write nested keys as --config 'data={policy: real}'",
     "all --config fedht.experiments.mnist=1": "as --config 'fedht={experiments: {mnist: 1}}'",
     "all --config =1": "--config =1: '' is no key; write --config KEY=VALUE",

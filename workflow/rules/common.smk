@@ -131,6 +131,12 @@ def configfile_flags():
     )
 
 
+def config_flag():
+    """Return the user's own --config; a job on another machine gets all settings by it, and none here."""
+    given = words.of_process().config if workflow.is_main_process else None
+    return f"--config {shlex.join(given)}" if given else ""
+
+
 # --- Screen ---
 
 
@@ -240,8 +246,11 @@ def prepare_shell():
         "MKL_NUM_THREADS": "1",
     }
     if config["data"]["mirror"]:
-        exports["REPLIFED_MIRROR"] = os.path.abspath(config["data"]["mirror"])
+        exports["REPLIFED_MIRROR"] = os.path.abspath(
+            os.path.expanduser(config["data"]["mirror"])
+        )
     exports[hashes.CONFIGFILES_VARIABLE] = configfile_flags()
+    exports[hashes.CONFIG_VARIABLE] = config_flag()
     folders = (f"logs/{config['scale']}", plan.in_results("benchmarks"))
     exports[usage.FOLDERS] = os.pathsep.join(folders)
     exports |= registered()
@@ -267,7 +276,7 @@ def cap_memory():
 
 
 def enter_folder():
-    """Record that this call runs here, unless it only looks."""
+    """Record that this call runs here, unless it is a dry run or unlocks the folder."""
     asked = words.of_process()
     if workflow.is_main_process and not asked.dryrun and not asked.unlock:
         with stopping():

@@ -154,4 +154,7 @@ def known(path: File) -> dict[str, dict[str, str]]:
         rows = [{**row, "tolerance": _tolerance(row)} for row in read(Path(path, "claims.csv"))]
     else:
         rows = tables.read(path, COLUMNS, "is no list of references")
+        for row in rows:
+            if row["measured"] and not all(map(tables.is_number, (row["measured"], row["tolerance"]))):
+                raise DataError(f"{path}: {row['id']}: measured or tolerance is no number; restore the file")
     return {_key(row): row for row in rows}

@@ -49,6 +49,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 from replifed import __version__, bar
 from replifed.cli import (
@@ -86,8 +87,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Without arguments, print what has been run in this folder, and what comes next.
 
-    The status is 0 on success, 2 after an error that the user can act on, 130 after Ctrl-C, 143 after
-    SIGTERM, else that of the call of Snakemake.
+    The status is 0 on success, 1 if something differs or does not hold, 2 after an error that the user can
+    act on, 128 and the signal's number after Ctrl-C, SIGTERM or SIGHUP, 141 if the reader of the output has
+    closed it, else that of the call of Snakemake.
     """
     words = sys.argv[1:] if argv is None else argv
     arguments = _parser().parse_args(words) if words else None
@@ -120,7 +122,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"replifed: error: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)
         return 2
     finally:
-        usage.record()
+        with suppress(ReplifedError, OSError):  # nothing is made of it
+            usage.record()
 
 
 def _notice_ends() -> None:

@@ -229,7 +229,22 @@ def load_config(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the checked configuration, with the overrides that the user named."""
     from replifed.settings import load
 
-    return load(arguments.configfile)
+    return load(arguments.configfile, given=given_settings(getattr(arguments, "config", None) or ()))
+
+
+def given_settings(words: Sequence[str]) -> dict[str, Any]:
+    """Return what `words`, KEY=VALUE of --config, say, as the workflow reads it."""
+    if not words:
+        return {}
+    from snakemake.cli import parse_config
+
+    from replifed.settings.reading import retyped
+    from replifed.workflow.words import check_options
+
+    if wrong := [word for word in words if "=" not in word]:
+        raise ConfigError(f"--config {wrong[0]}: write --config KEY=VALUE")
+    check_options(argparse.Namespace(configfile=[], config=words), words)
+    return retyped(parse_config(words))
 
 
 def check_known(kind: str, name: str, known: Sequence[str] | dict[str, Any]) -> None:

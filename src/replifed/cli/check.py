@@ -110,9 +110,9 @@ def _compare(arguments: argparse.Namespace) -> int:
         names += ["vary.pdf", "vary_axes.md"] if arguments.vary else []
         files = [folder / name for name in (*names, "report.html")]
         made = [file for file in files if file.is_file()]
-        if not (made or arguments.config):  # which may name another folder
+        if not made:
             raise ReplifedError(f"Snakemake made nothing in {folder}; what it says is in .snakemake/log")
-        print("\n".join([*map(str, made or files), *_outcomes(folder / "vary_axes.csv", arguments.vary)]))
+        print("\n".join([*map(str, made), *_outcomes(folder / "vary_axes.csv", arguments.vary)]))
     return status
 
 
@@ -139,7 +139,9 @@ def _taken(config: dict[str, Any], arguments: argparse.Namespace) -> dict[str, l
         return {}
     if reference.entries(opened.ABOUT).get("scale") != config["scale"]:
         return {}
-    found = lend(config, reference, lambda files: call_snakemake(files, arguments))
+    # What --vary adds is in no reference run.
+    alone = {key: value for key, value in config["comparison"].items() if key != "vary"}
+    found = lend({**config, "comparison": alone}, reference, lambda files: call_snakemake(files, arguments))
     if found.runs:
         runs = counted(len(found.runs), "run")
         print(f"{runs} of built-in methods from the reference run, {kept.in_words(reference)}")

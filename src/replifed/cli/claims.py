@@ -50,12 +50,14 @@ def add(commands: Any) -> None:
 
     example = "--golden tests/golden/small.csv --file results/small/claims.csv"
     text = "Compare what was measured with reference numbers; exits with status 1 if something moved."
-    check = add_command(parts, "check", _check, text, example, reads=("file",))
+    # Options may stand before or after the inner command: no default of one may hide a value of the other.
+    absent = {"argument_default": argparse.SUPPRESS}
+    check = add_command(parts, "check", _check, text, example, reads=("file",), **absent)
     text = (
         "Make the measured claims the reference, printing old, new and difference; with a folder as "
         "--golden, by default of the papers' scale, the whole run whose claims.csv this is."
     )
-    accept = add_command(parts, "accept", _accept, text, example)
+    accept = add_command(parts, "accept", _accept, text, example, **absent)
     text = "the reference; default: reference, or tests/golden/SCALE.csv of other scales"
     for part in (check, accept):
         add_file(part, "--golden", help=text)

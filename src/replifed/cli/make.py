@@ -176,21 +176,27 @@ def _verdicts(name: str, config: Mapping[str, Any], options: str, every: bool) -
     paper, _, artefact = name.partition("/")
     if paper not in config["papers"]:
         return  # the workflow itself prints the score of `all`
-    folder = Path(config["paths"]["results"])
+    measured = Path(config["paths"]["results"], paper, "claims.csv")
+    measures = f"`snakemake {measured} --cores 2{options}`"
     if not artefact:
         yield f"{config['paths']['figures']}/{paper}"
-    measured = folder / paper / "claims.csv"
-    if artefact:
-        rows = _of_artefact(paper, artefact, config)
-        if rows:
-            yield from _worst_first(name, rows, config["scale"], options, every)
-        if others := _claims_on(paper, artefact) - len(rows):
-            more = "more claims need" if others > 1 else "more claim needs"
-            yield f"{others} {more} other runs of {paper}: `snakemake {measured} --cores 2{options}`"
-    if not artefact and measured.is_file():
-        yield from scores.in_lines(scores.statements(read(measured)))
-    elif not artefact:
-        yield f"its claims are measured by `snakemake {measured} --cores 2{options}`"
+        if measured.is_file():
+            yield from scores.in_lines(scores.statements(read(measured)))
+        else:
+            yield f"its claims are measured by {measures}"
+        return
+    inputs = _inputs(paper, artefact, config)
+    runs = [file for key, files in inputs.items() if not key.startswith("data:") for file in files]
+    gone = [file for file in runs if not file.is_file()]
+    if gone:  # Snakemake does not miss what lies before a figure that is there
+        again = f"`snakemake {gone[0]} --cores 2{options}`"
+        yield f"{gone[0]} is gone, so that its claims cannot be judged: {again}"
+        return
+    if rows := _of_artefact(paper, artefact, config, inputs):
+        yield from _worst_first(name, rows, config["scale"], options, every)
+    if others := _claims_on(paper, artefact) - len(rows):
+        more = "more claims need" if others > 1 else "more claim needs"
+        yield f"{others} {more} other runs of {paper}: {measures}"
 
 
 def _worst_first(
@@ -219,14 +225,21 @@ def _claims_on(paper: str, artefact: str) -> int:
     return sum(claim.artefact == artefact for claim in claims_of(paper))
 
 
-def _of_artefact(paper: str, artefact: str, config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Measure the claims that an artefact's own runs tell; none without runs."""
-    from replifed.papers.jobs import measured_on
-    from replifed.settings import settings_for
+def _inputs(paper: str, artefact: str, config: Mapping[str, Any]) -> dict[str, list[Path]]:
+    """Return the files that an artefact shows, by key."""
     from replifed.settings.needs import artefact_keys, makeable
     from replifed.workflow.plan import Plan
 
     plan = Plan(config, lambda *_: [])
     keys = artefact_keys(makeable(config[paper])[artefact])
-    inputs = {key: [Path(file) for file in plan.files_of(paper, key)] for key in keys}
+    return {key: [Path(file) for file in plan.files_of(paper, key)] for key in keys}
+
+
+def _of_artefact(
+    paper: str, artefact: str, config: Mapping[str, Any], inputs: dict[str, list[Path]]
+) -> list[dict[str, Any]]:
+    """Measure the claims that an artefact's own runs tell; none without runs."""
+    from replifed.papers.jobs import measured_on
+    from replifed.settings import settings_for
+
     return measured_on(paper, artefact, settings_for("claims", config[paper]), config["scale"], inputs)

@@ -16,11 +16,13 @@ from replifed.cli.arguments import (
     add_configfile,
     add_file,
     add_small,
+    check_known,
     load_config,
     refuse_small,
     with_small,
 )
 from replifed.errors import ConfigError, counted
+from replifed.parts import paper_names
 from replifed.progress import Lines, Progress
 
 _SHOWN = 30  # lines of a comparison, unless all are asked for
@@ -185,6 +187,7 @@ def _show(arguments: argparse.Namespace) -> None:
 
         known = [one.removeprefix("tables/").removesuffix(".csv") for one in run.of_kind("tables")]
         raise ConfigError(unknown_name("figure or table", arguments.name, known))
+    check_known("paper", paper, paper_names())
     print(shown(paper, name, run.read(part)))
     if "claims.csv" not in run:
         print(f"\nits claims are not measured here: `replifed make {arguments.name}` does so")

@@ -205,7 +205,6 @@ def _share(text: str) -> tuple[int, int]:
 
 def _artefact(arguments: argparse.Namespace) -> int:
     arguments.outputs = [(suffix, file) for suffix in SUFFIXES if (file := getattr(arguments, suffix))]
-    if not arguments.outputs:
-        flags = ", ".join(f"--{name}" for name in SUFFIXES)
-        raise ConfigError(f"nothing to write; give at least one of {flags}")
+    if {suffix for suffix, _ in arguments.outputs} not in ({"csv", "pdf", "png"}, {"csv", "md", "tex"}):
+        raise ConfigError("give --csv with --pdf and --png for a figure, with --md and --tex for a table")
     return call("replifed.papers.jobs:artefact", arguments)

@@ -155,7 +155,10 @@ def shown(paper: str, name: str, content: bytes) -> str:
     from replifed.report.curves import in_words
 
     kind = "figures" if name in _part(paper, "figures").FIGURES else "tables"
-    made = getattr(_part(paper, kind), kind.upper())[name]
+    every = getattr(_part(paper, kind), kind.upper())
+    if name not in every:
+        raise ConfigError(f"{paper}/{name} is made no longer; its file is of an older version")
+    made = every[name]
     frame = _read_back(made, io.BytesIO(content))
     if isinstance(made, Grid):
         return "\n\n".join(filter(None, [made.title, in_words(made, frame)]))

@@ -67,21 +67,25 @@ def write_schema(out: Path) -> None:
 
 
 def load(
-    configfiles: Sequence[str | os.PathLike[str]] = (), root: str | os.PathLike[str] = "."
+    configfiles: Sequence[str | os.PathLike[str]] = (),
+    root: str | os.PathLike[str] = ".",
+    given: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Read and check the configuration as the workflow does.
 
     `configfiles` are overrides such as ``config/small.yaml``, merged in this order over the files of the
-    workflow; `root` is the folder that holds ``config/``.
+    workflow; `root` is the folder that holds ``config/``; `given` is the content of ``--config``.
     """
+    given = given or {}
     main, folder = Path(root, MAIN_FILE), Path(root, PAPER_FOLDER)
     files = [Path(file) for file in configfiles]
     overrides = [read_file(file) for file in files]
-    config = deep_merge(read_file(main), *overrides)
+    config = deep_merge(read_file(main), *overrides, given)
     listed = {"papers": listed_papers(config, folder)}
     papers = [paper_file(paper, folder) for paper in listed["papers"]]
     sections = (content for file in papers for content in (read_file(file), *overrides))
-    return validate(deep_merge(config, *sections, listed), [main, *papers, *files])
+    merged = deep_merge(config, *sections, given, listed)
+    return validate(merged, [main, *papers, *files, given])
 
 
 def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, Any]] = ()) -> dict[str, Any]:
@@ -147,7 +151,7 @@ def _paper_errors(paper: str, section: Mapping[str, Any], broken: Sequence[tuple
     whole = {name: one for name, one in experiments.items() if sound("experiments", name)}
     # A configuration that has been checked already holds its pilots.
     pilots = with_pilots({name: one for name, one in whole.items() if not name.endswith(PILOT)})
-    for name, experiment in experiments.items():
+    for name, experiment in whole.items():
         if name.endswith(PILOT) and experiment != pilots.get(name):
             yield (
                 (paper, "experiments", name),
@@ -193,7 +197,7 @@ def _experiment_errors(experiment: Mapping[str, Any]) -> Iterator[Error]:
     dataset = experiment.get("dataset")
     if dataset is not None and dataset not in CATALOGUE:
         yield ("dataset",), unknown_name("data set", dataset, CATALOGUE)
-    limits: list[tuple[int | None, str, tuple[str, ...]]] = [
+    limits: list[tuple[Any, str, tuple[str, ...]]] = [
         (_weights(experiment), "number of weights", ("sparsity", "planted")),
         (experiment.get("samples"), "samples of a client", ("batch", "first_batch", "positives")),
         (
@@ -207,7 +211,7 @@ def _experiment_errors(experiment: Mapping[str, Any]) -> Iterator[Error]:
         for key in keys:
             given = experiment.get(key)
             for value in given if isinstance(given, list) else [given]:
-                if limit is not None and isinstance(value, int | float) and value > limit:
+                if isinstance(limit, int) and isinstance(value, int | float) and value > limit:
                     yield (key,), f"{value} is not allowed; expected at most {limit} ({name})"
     yield from _repetition_errors(experiment)
 
@@ -263,7 +267,8 @@ def _artefact_errors(artefact: Mapping[str, Any], experiments: Mapping[str, Any]
             known: Any = sections[name].get("methods")
             # A misspelt method of the experiment has an error already, and artefacts may repeat it.
             logs = "logs" in sections[name]
-            sound = isinstance(known, list) and (logs or all(method in METHODS for method in known))
+            texts = isinstance(known, list) and all(isinstance(method, str) for method in known)
+            sound = texts and (logs or all(method in METHODS for method in known))
             for method in read[name] if isinstance(read, Mapping) and sound else ():
                 if method not in known:
                     yield (kind, name), unknown_name("method of this experiment", method, map(str, known))

@@ -76,7 +76,7 @@ def with_offered(config: Mapping[str, Any]) -> dict[str, Any]:
     names = requested.get("data") if isinstance(requested, Mapping) else None
     if not isinstance(custom, Mapping) or not isinstance(names, list | None):
         return dict(config)  # the check of these keys follows
-    wanted = {*custom, *(names or ())}
+    wanted = {*custom, *(name for name in names or () if isinstance(name, str))}
     added = {}
     for name, source in offered().items() if wanted else ():
         entry = custom.get(name, {})

@@ -338,10 +338,7 @@ class RunByRepetition(Repeated):
 
 
 class FreeExperiment(Experiment, extra="allow"):
-    """An experiment of a paper that has no classes of its own: any further key may hold anything.
-
-    Only not the jobs that share a run: nothing is known of the order of its repetitions.
-    """
+    """An experiment of a paper that has no classes of its own: any further key may hold anything."""
 
     dataset: Maybe[Name] = Field(None, description="a data set of the catalogue")
     partition: Maybe[Partition] = Field(None, description="how the samples are split between the clients")
@@ -353,7 +350,16 @@ class FreeExperiment(Experiment, extra="allow"):
     @model_validator(mode="after")
     def _is_whole(self) -> FreeExperiment:
         if "split" in (self.model_extra or {}):
-            raise ValueError("split: not allowed; expected a paper with classes for its settings")
+            # Nothing is known of the order of its repetitions.
+            raise refusal("its key split is not allowed; expected a paper with classes for its settings")
+        searched = (self.tuning or {}).get("replicates")
+        missing = [key for key in ("dataset", "replicates") if getattr(self, key) is None]
+        if self.partition is not None and self.tuning is not None and searched is None:
+            missing.append("tuning.replicates")
+        if self.partition is not None and missing:
+            raise refusal(f"its key partition needs {missing[0]}, too")
+        if not isinstance(searched, list | None):
+            raise refusal(f"its key tuning.replicates is {shown(searched)}; expected a list of numbers")
         return self
 
 

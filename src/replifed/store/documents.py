@@ -15,14 +15,22 @@ _TAG = "tag:yaml.org,2002:"
 class _Loader(yaml.CSafeLoader):  # the C parser is ten times faster, and every workflow call parses them all
     """Rejects a key that stands twice in a mapping; YAML's own loader would silently drop the first."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        seen = set()
-        for key in keys:
-            if key.value in seen:
-                raise _fault(f"the key {key.value!r} stands twice; remove one", key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._flat: set[yaml.MappingNode] = set()
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Check the keys of a mapping before others are merged into it: once, as it then has these, too."""
+        if node not in self._flat:
+            self._flat.add(node)
+            seen = set()
+            for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+                if (kind := key.tag.rpartition(":")[2]) in ("timestamp", "binary"):
+                    raise _fault(f"the key {key.value!r} is a {kind}; put it in quotes", key.start_mark)
+                if (key.tag, key.value) in seen:
+                    raise _fault(f"the key {key.value!r} stands twice; remove one", key.start_mark)
+                seen.add((key.tag, key.value))
+        super().flatten_mapping(node)
 
 
 def _guarded(construct: Callable[..., Any]) -> Callable[..., Any]:

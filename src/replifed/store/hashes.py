@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from replifed.errors import DataError
-from replifed.store.atomic import explained, make_folder
+from replifed.store.atomic import write_text
 
 FOLDER = ".hashes"
 _RECORD = re.compile(r"([0-9a-f]{64}) ([0-9]{1,18})\s*")
-# Set by the workflow for its jobs: the user's ``--configfile ...``, which commands for targets need.
-CONFIGFILES_VARIABLE = "REPLIFED_CONFIGFILES"
+# Set by the workflow for its jobs: the user's ``--configfile ...`` and ``--config ...``, which commands for
+# targets need.
+CONFIGFILES_VARIABLE, CONFIG_VARIABLE = "REPLIFED_CONFIGFILES", "REPLIFED_CONFIG"
 
 
 class Stored(NamedTuple):
@@ -48,9 +49,7 @@ def measure(path: Path) -> Stored:
 def record(paths: Iterable[Path]) -> None:
     """Record the hashes of files that the caller has made; missing ones are skipped."""
     for path in filter(Path.is_file, paths):
-        make_folder(path.parent / FOLDER)
-        with explained(path.parent / FOLDER / path.name):
-            (path.parent / FOLDER / path.name).write_text("{} {}\n".format(*measure(path)), encoding="utf-8")
+        write_text(path.parent / FOLDER / path.name, "{} {}\n".format(*measure(path)))
 
 
 def recorded(path: Path) -> Stored | None:
@@ -91,10 +90,12 @@ def remake(path: Path) -> str:
     if path.parent.parent.name == "raw":  # fetching keeps existing files, so it has to go first
         dataset = path.parent.with_name(f"{path.parent.name}.json")
         return f"rm {shlex.quote(str(path))} && {snakemake(dataset, '--force')}"
+    if path.parent.parent.name == "lent":  # by the reference run
+        return f"rm {shlex.quote(str(path))} && replifed compare ARGUMENTS"
     return snakemake(path, "--force")
 
 
 def snakemake(target: str | Path, option: str = "") -> str:
     """Return the command that makes a target with the configuration in use."""
-    words = ["snakemake", shlex.quote(str(target)), "--cores 2", option, os.environ.get(CONFIGFILES_VARIABLE)]
-    return " ".join(filter(None, words))
+    given = [os.environ.get(name) for name in (CONFIGFILES_VARIABLE, CONFIG_VARIABLE)]
+    return " ".join(filter(None, ["snakemake", shlex.quote(str(target)), "--cores 2", option, *given]))

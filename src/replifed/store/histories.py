@@ -96,6 +96,8 @@ def read_history(path: Path, content: bytes | None = None) -> tuple[pd.DataFrame
         altered = recorded != _content_hash(table, meta)
         del meta["format"]
         frame = table.to_pandas()
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist; run the workflow again") from error
     except (
         pa.ArrowException,
         OSError,

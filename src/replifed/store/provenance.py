@@ -90,8 +90,9 @@ def source_stamp(modules: tuple[str, ...], root: Path, folder: Path) -> str:
     stamp = folder / hashlib.sha256(text.encode()).hexdigest()[:32] / "files"
     if not stamp.is_file():
         write_text(stamp, text)
-    # Only its name may rerun a job, not its time.
-    os.utime(stamp, (0, 0))
+    # Only its name may rerun a job, not its time. (In a shared folder it may be someone else's.)
+    if stamp.stat().st_mtime:
+        os.utime(stamp, (0, 0))
     return str(stamp)
 
 

@@ -69,7 +69,7 @@ def _of_the_split(
     listed = {
         row["sha256"]
         for row in reference.rows("manifest.csv")
-        if (row["file"] or "").endswith(f"/{COMPARED}/{experiment}/partition.npz")
+        if row["file"].endswith(f"/{COMPARED}/{experiment}/partition.npz")
     }
     return "" if digest in listed else "other data, or other clients"
 
@@ -107,5 +107,5 @@ def _copy(plan: Plan, experiment: str, method: str, reference: Run) -> None:
                 not file.is_file() or file.read_bytes() != content
             ):  # else its time stays, and no figure is made anew
                 with replacing(file) as temporary:
-                    Path(temporary).write_bytes(content)
+                    temporary.write_bytes(content)
             hashes.record([file])

@@ -43,11 +43,14 @@ def enter() -> None:
     call = Call(socket.gethostname(), os.getpid(), f"{datetime.now():%Y-%m-%d %H:%M}")
     file = FOLDER.absolute() / f"{call.host}.{call.process}"
     make_folder(FOLDER)
+    # Another call must not find it before it is locked.
+    unnamed = file.with_name(f"{file.name}.new")
     with explained(file):
-        stream = file.open("w", encoding="utf-8")
-    stream.write(call.since)
-    stream.flush()
-    _lock(stream)
+        stream = unnamed.open("w", encoding="utf-8")
+        stream.write(call.since)
+        stream.flush()
+        _lock(stream)
+        unnamed.rename(file)
     _held.append(stream)
     atexit.register(file.unlink, missing_ok=True)
 
@@ -57,8 +60,12 @@ def locked() -> str:
     alive, _ = _others()
     if alive:
         calls = "; ".join(map(str, alive))
+        # Whether one on another machine, or in another container, still runs, nobody can tell from here.
+        elsewhere = any(call.host != socket.gethostname() for call in alive)
+        killed = "; if it was killed: `snakemake --unlock`" if elsewhere else ""
         return (
-            f"another call runs in this folder ({calls}): wait until it has ended, or end it: `kill PROCESS`"
+            f"another call runs in this folder ({calls}): wait until it has ended, or end it: `kill "
+            f"PROCESS`{killed}"
         )
     return (
         "this folder is locked, but no call is known to run here: `snakemake --unlock`, then the same command"

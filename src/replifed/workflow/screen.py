@@ -142,7 +142,8 @@ def notice_interrupts() -> None:
     def handle(number: int, frame: Any) -> None:
         if not interrupted.is_set():
             interrupted.set()
-            _end_jobs()
+            with contextlib.suppress(psutil.Error):
+                _end_jobs()
             raise KeyboardInterrupt
 
     if threading.current_thread() is threading.main_thread():  # no other thread may
@@ -153,8 +154,10 @@ def notice_interrupts() -> None:
 
 def _end_jobs() -> None:
     """Ask the processes that this one has started to end, but for the shells, which wait for these."""
-    below = psutil.Process().children(recursive=True)
-    parents = {one.ppid() for one in below}
+    below, parents = psutil.Process().children(recursive=True), set()
+    for one in below:
+        with contextlib.suppress(psutil.Error):  # it has ended since
+            parents.add(one.ppid())
     for one in below:
         if one.pid not in parents:
             with contextlib.suppress(psutil.Error):

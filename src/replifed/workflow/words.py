@@ -22,11 +22,12 @@ from replifed.errors import ConfigError, ReplifedError, meant, unknown_name
 from replifed.settings import needs
 from replifed.settings.reading import read_file, read_value
 from replifed.settings.retired import retired
-from replifed.workflow.plan import SHARES, Plan
+from replifed.workflow.plan import LENT, SHARES, Plan
 
 _SETTINGS_FILE = (".yaml", ".yml", ".json")
-# Folders of results and figures that belong to no paper: benchmarks, shares of runs, and other scales.
-_RESERVED = ("benchmarks", SHARES, "small", "tiny")
+# Folders of results and figures that belong to no paper: benchmarks, shares of runs, what the reference run
+# lends, and other scales.
+_RESERVED = ("benchmarks", SHARES, LENT, "small", "tiny")
 
 
 def parsed(words: Sequence[str]) -> Namespace:
@@ -69,7 +70,7 @@ def check_options(arguments: Namespace, words: Sequence[str]) -> None:
         if re.fullmatch(r"-?[0-9]+", count) and int(count) < 1:
             raise ConfigError(f"--{option} {count}: no job can run; give at least 1")
     for index, file in enumerate(arguments.configfile or ()):
-        if index and not file.exists() and file.suffix not in _SETTINGS_FILE:
+        if index and not file.is_file() and file.suffix not in _SETTINGS_FILE:
             raise ConfigError(_swallowed("--configfile", str(file), words))
         if not read_file(file):
             raise ConfigError(f"{file} holds no settings; write KEY: VALUE, or leave it out")
@@ -87,8 +88,9 @@ def check_options(arguments: Namespace, words: Sequence[str]) -> None:
 
 
 def _swallowed(option: str, word: str, words: Sequence[str]) -> str:
+    # Options are parsed to paths, which have no "./" in front.
     others = [*words]
-    others.remove(word)
+    others.remove(next(one for one in words if word in (one, str(Path(one)))))
     kind = "a settings file" if option == "--configfile" else "KEY=VALUE"
     return (
         f"{option} takes all words up to the next option, and {word!r} is not {kind}; give targets first: "
