@@ -39,6 +39,8 @@ _EXACT = 1e-15  # a smaller gap is rounding
 _BESIDE, _IN_A_COLUMN = 7, 16
 # Fewest records of a run whose objective costs more than its rounds.
 _FEWEST = 20
+# Most kinds of whole numbers that are labels, and no targets.
+_LABELS = 100
 
 
 def load(name: str) -> tuple[csr_matrix, NDArray[np.int64]]:
@@ -84,7 +86,7 @@ def split(
     ----------
     X : array or sparse matrix, (samples, features)
     y : array of labels or targets, (samples,)
-        Targets, which are floats, are grouped by tenths.
+        Targets are grouped by tenths: floats of more than a hundred kinds, or that are no whole numbers.
     partition : str
         "iid", "dirichlet:ALPHA", "shards:K" or "kmeans".
     clients : int
@@ -108,6 +110,9 @@ def split(
     from replifed.partition.build import build
     from replifed.settings import partitions
 
+    for name, value in {"clients": clients, **({} if samples is None else {"samples": samples})}.items():
+        if value not in COUNT:
+            raise ConfigError(f"{name} = {value!r}: must be {COUNT}")
     keys = {"partition": partition, "clients": clients, **({"sizes": sizes} if sizes != "equal" else {})}
     for _, text in partitions.faults(keys):
         raise ConfigError(text)
@@ -116,7 +121,11 @@ def split(
         if partition == "kmeans":
             raise ConfigError("samples is not allowed with the partition kmeans; set iid, or another one")
         section["samples"] = samples
-    return build(X, np.asarray(y), section, [1], seed)[0].clients[1]
+    y = np.asarray(y)
+    kinds = np.unique(y)
+    if len(kinds) <= _LABELS and y.dtype.kind == "f" and (kinds % 1 == 0).all():
+        y = y.astype(np.int64)
+    return build(X, y, section, [1], seed)[0].clients[1]
 
 
 def method(source: str, **settings: Any) -> Any:

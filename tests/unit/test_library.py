@@ -139,6 +139,16 @@ def test_mistakes_are_refused_in_one_line(call, says):
     assert "\n" not in str(refusal.value)
 
 
+def test_labels_may_be_floats():
+    y = np.repeat([1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1], 40)
+    X = np.zeros((len(y), 1))
+    dealt = [rf.split(X, y.astype(kind), "dirichlet:0.1", 5) for kind in (int, float)]
+    assert (dealt[0] == dealt[1]).all()
+    for wrong in ({"clients": 0}, {"clients": 2.5}, {"samples": 2.5}):
+        with pytest.raises(ReplifedError, match="must be "):
+            rf.split(X, y, "iid", **wrong)
+
+
 def test_data_of_the_package_are_dealt_under_a_partition_by_name():
     X, y = rf.load("mushrooms")
     with lzma.open(PACKED / "mushrooms.xz") as file:

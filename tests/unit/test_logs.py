@@ -300,6 +300,44 @@ def test_bytes_that_are_no_log_are_refused_in_one_line(tmp_path, name, content, 
     assert text in str(refused.value) and "\n" not in str(refused.value)
 
 
+def test_a_list_of_objects_may_be_one_long_line_and_a_method_be_called_none(tmp_path):
+    frame = runs(30, none=0.9, FedAvg=0.8)
+    frame["method"] = frame["method"].replace("none", "None")
+    (tmp_path / "a.json").write_text(frame.to_json(orient="records"))
+    assert (tmp_path / "a.json").stat().st_size > 1 << 16
+    assert len(files.read(tmp_path / "a.json")) == len(frame)
+    text = frame.to_csv(index=False).replace("0.5,", "nan,", 1)
+    (tmp_path / "b.csv").write_text(text)
+    read = files.read(tmp_path / "b.csv")
+    assert set(read["method"]) == {"None", "FedAvg"} and read["loss"].dtype == float
+
+
+def test_hidden_copies_are_no_logs(tmp_path):
+    for name in ("fedavg_1.csv", ".ipynb_checkpoints/fedavg_1-checkpoint.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(CSV)
+    found = files.find(tmp_path, "**/*.csv")
+    assert [log.path.name for log in found] == ["fedavg_1.csv"]
+    assert len(files.find(tmp_path, ".ipynb_checkpoints/*.csv")) == 1
+
+
+def test_a_metric_that_is_evaluated_ever_more_seldom_has_not_diverged():
+    frame = runs(3, FedAvg=0.97)
+    frame.loc[~frame["round"].isin([0, 1, 2, 4, 8]), "accuracy"] = np.nan
+    frame = frame[frame["round"] < 15]
+    assert not logged([frame], settings_of(BETTER)).frame["diverged"].any()
+    frame.loc[frame["round"] == 8, "accuracy"] = np.nan
+    frame.loc[frame["round"] == 3, "accuracy"] = 0.4
+    assert logged([frame], settings_of(BETTER)).frame["diverged"].any()
+
+
+def test_a_parquet_file_is_as_large_as_its_values(tmp_path, monkeypatch):
+    pd.DataFrame({"round": range(5000), "loss": 1.0}).to_parquet(tmp_path / "a.parquet")
+    monkeypatch.setattr(files, "_MOST", (1 << 16, "keep fewer"))
+    with pytest.raises(ReplifedError, match=r"its 10,000 values take 78.12 KiB, above .*; keep fewer"):
+        files.read(tmp_path / "a.parquet")
+
+
 def test_a_truncated_parquet_file_is_refused(tmp_path):
     runs().to_parquet(tmp_path / "a.parquet")
     content = (tmp_path / "a.parquet").read_bytes()
@@ -361,6 +399,8 @@ def test_all_forms_hold_the_same_runs(tmp_path):
         "a.tsv": frame.to_csv(index=False, sep="\t"),
         "a.txt": "# Configuration:\nmodel, softmax\nstep, 0.1\nclients: 5\n# Results:\n\n"
         + frame.to_csv(index=False),
+        "a.time": "[2026-01-02 03:04:05][INFO] begin\n" + frame.to_csv(index=False),
+        "a.wide": frame.rename(columns=lambda name: f"{name} ").to_csv(index=False),
         "a.jsonl": frame.to_json(orient="records", lines=True, double_precision=15),
         "a.json": frame.to_json(orient="records", double_precision=15),
     }.items():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.cli.arguments import add_command, add_out, add_settings, add_snakemake, call_snakemake
+from replifed.errors import ConfigError
 
 
 def add(commands: Any) -> None:
@@ -66,8 +67,10 @@ def _default(arguments: argparse.Namespace) -> None:
     if "refresh" in arguments:
         arguments.ids = []
         _fetch(arguments)
-    else:
-        _status(arguments)
+        return
+    if given := [name for name in ("policy", "mirror", "substitutes") if name in arguments]:
+        raise ConfigError(f"--{given[0]} is of `replifed data fetch DATASET`, or beside --refresh")
+    _status(arguments)
 
 
 def _fetch(arguments: argparse.Namespace) -> None:

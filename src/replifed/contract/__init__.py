@@ -13,7 +13,7 @@ from replifed.algorithms.registry import class_of
 from replifed.contract import audits, checks, problems
 from replifed.contract.checks import Case
 from replifed.contract.two_forms import check_forms
-from replifed.errors import ReplifedError, one_line
+from replifed.errors import ConfigError, ReplifedError, one_line
 from replifed.problems.audited import RawDataError
 from replifed.wire.forms import has_forms
 
@@ -65,7 +65,12 @@ class Outcome(NamedTuple):
 @cache
 def kinds(cls: Any) -> list[str]:
     """Return the problems that a method can run on; it may reject some in round 0, such as sparse data."""
-    first, *others = problems.kinds_for(cls.needs)
+    if not isinstance(cls.needs, tuple):
+        raise ConfigError(f"needs = {cls.needs!r}: must be a tuple, such as (problems.Gradients,)")
+    fit = problems.kinds_for(cls.needs)
+    if not fit:
+        raise ConfigError(f"needs of {cls.__name__}: no kind of problem has all of them")
+    first, *others = fit
     found = [first]
     for kind in others:
         try:

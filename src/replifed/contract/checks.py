@@ -103,7 +103,8 @@ def close(a: NDArray, b: Any, what: str) -> None:
 
 def _apart(a: NDArray, b: NDArray) -> str:
     a, b = np.broadcast_arrays(a, b)
-    worst = np.unravel_index(np.nanargmax(np.where(a == b, 0, np.abs(a - b))), a.shape)
+    apart = np.where(a == b, 0, np.abs(a - b))
+    worst = np.unravel_index(np.argmax(np.where(np.isnan(apart), np.inf, apart)), a.shape)
     return f"{a[worst]:.6g} is not {b[worst]:.6g}"
 
 

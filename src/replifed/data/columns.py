@@ -295,7 +295,7 @@ def _cell_fault(cell: str) -> str:
         return "" if np.isfinite(float(cell)) else f"{cell} is not finite; correct it, or remove the row"
     shown = repr(cell if len(cell) <= 60 else f"{cell[:60]}...")
     if NUMBER.fullmatch(cell.replace(",", ".", 1)):
-        return f"{shown} is no number: write a point instead of the decimal comma"
+        return f"{shown} is no number: write a point for a decimal comma, and nothing between thousands"
     return f"{shown} is no number such as 1.5 or 2e-3; correct it, or remove the column"
 
 

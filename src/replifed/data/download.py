@@ -76,6 +76,8 @@ class _Transfer:
         """Try until the file is complete; keep the last error."""
         try:
             for pause in (*_PAUSES, None):
+                if self.given_up:  # another address may be tried already
+                    return
                 try:
                     self._attempt()
                     return
@@ -95,6 +97,8 @@ class _Transfer:
                 how = "resumed" if begin else "begun anew, since the server does not resume it"
                 print(f"replifed: {self.url}: broke off after {self._kept} bytes; {how}", file=sys.stderr)
             self._kept = begin
+            if self.given_up:
+                return
             with self.target.open("r+b" if begin else "wb") as file:
                 file.seek(begin)
                 for block in _blocks(self.url, response):

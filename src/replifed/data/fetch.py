@@ -92,7 +92,7 @@ def _copies(file: RawFile, dataset: Dataset, mirror: Path | None) -> list[Path]:
     """Return the paths that a file may have in a mirror."""
     if mirror is None or file.packaged:
         return []
-    return [mirror / place for place in (file.mirror_path, file.name, f"{dataset.id}/{file.name}")]
+    return [mirror / place for place in (file.mirror_path, f"{dataset.id}/{file.name}", file.name)]
 
 
 def _settled(dataset: Dataset, raw_dir: Path, policy: str, allowed: Iterable[str]) -> bool:

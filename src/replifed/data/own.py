@@ -85,6 +85,8 @@ def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
         exceeded.
     """
     path, form = settings["path"], form_of(settings)
+    if form == "python" and ":" not in path:
+        raise DataError(f"{name}: {path} names no function; write FILE.py:FUNCTION")
     if not is_there(settings):
         raise DataError(f"{name}: {file_of(settings)} does not exist; correct the path")
     most = settings.get("limit_gb", limits.DEFAULT / 2**30)
@@ -95,6 +97,8 @@ def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
             raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
         loss = settings.get("loss", "logistic")
         y = _targets(path, loss, _numbers(settings, label, loss))
+    if not (X.nnz if hasattr(X, "nnz") else X.any()):
+        raise DataError(f"{path}: all features are zero; give each sample its features")
     for axis, count in zip(("rows", "features"), X.shape, strict=True):
         if settings.get(axis, count) != count:
             raise DataError(f"{path}: {count} {axis}; expected {settings[axis]}")

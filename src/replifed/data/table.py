@@ -36,8 +36,8 @@ class Table:
 
 
 def canonical(X: csr_matrix) -> csr_matrix:
-    """Sort each row's columns, drop explicit zeros and narrow the indices, in place; return `X`."""
-    X.sort_indices()
+    """Sort each row's columns, add up doubled entries, drop zeros, narrow the indices; return `X`."""
+    X.sum_duplicates()
     X.eliminate_zeros()
     if max(X.nnz, *X.shape) < 2**31:
         X.indices = X.indices.astype(np.int32, copy=False)

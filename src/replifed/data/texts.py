@@ -120,8 +120,8 @@ def first_fault(path: Path, features: int | None = None) -> str | None:
 
 def _line_fault(line: bytes, features: int | None, most: int) -> tuple[bytes, str] | None:
     label, *pairs = line.split(b"#", 1)[0].split() or [b""]
-    if not label:
-        return line.strip(), "the line has no label"
+    if not label:  # a blank line, or a comment
+        return None
     if b":" in label:
         return label, "the label is missing: the line starts with an index:value pair"
     if fault := _number_fault(label):

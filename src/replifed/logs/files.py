@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _LONGEST = 1 << 16
 _SEPARATORS = ",", "\t", ";"
 EVENTS = "tfevents"  # in the names of TensorBoard's files
+_MOST = limits.DEFAULT, "keep fewer lines or columns of it"
+_LIST = re.compile(r"\s*\[\s*[{\]]")  # a list of objects; a time may stand in brackets, too
+_NO_NUMBER = {"nan", "none", "null", "na", "n/a", ""}
 
 
 class Log(NamedTuple):
@@ -44,6 +47,8 @@ def find(folder: Path, patterns: str | Iterable[str]) -> list[Log]:
         try:
             compiled = re.compile("".join(expression(pattern)))
             paths = sorted(path for path in folder.glob(re.sub(r"\{.*?\}", "*", pattern)) if path.is_file())
+            if not is_hidden(pattern):
+                paths = [path for path in paths if not is_hidden(_name(path, folder))]
         except (ValueError, NotImplementedError, IndexError, re.error) as error:
             raise DataError(f"logs: {pattern!r} is no pattern of files: {one_line(error)}") from error
         matches = ((path, compiled.fullmatch(_name(path, folder))) for path in paths)
@@ -60,6 +65,11 @@ def find(folder: Path, patterns: str | Iterable[str]) -> list[Log]:
 
 def _name(path: Path, folder: Path) -> str:
     return path.relative_to(folder).as_posix()
+
+
+def is_hidden(name: str) -> bool:
+    """Return True if a file, or a folder above it, begins with a dot, such as a notebook's copies."""
+    return any(part.startswith(".") for part in name.split("/"))
 
 
 def expression(pattern: str) -> Iterator[str]:
@@ -81,7 +91,7 @@ def read(path: Path) -> pd.DataFrame:
     """
     try:
         before = path.stat()
-        limits.check(path, before.st_size, "reading it takes")
+        limits.check(path, before.st_size, "reading it takes", _MOST)
         content = path.read_bytes()
         after = path.stat()
     except OSError as error:
@@ -100,7 +110,7 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def _text(path: Path, content: bytes) -> pd.DataFrame:
-    limits.check_text(path)
+    limits.check(path, limits.TEXT_COST * len(content), "reading it takes", _MOST)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -110,18 +120,17 @@ def _text(path: Path, content: bytes) -> pd.DataFrame:
             f"{path} is no log: neither text in UTF-8, nor named .parquet or *{EVENTS}*; "
             "unpack it, or save it in UTF-8"
         )
-    lines = text.splitlines()
+    lines, listed = text.splitlines(), _LIST.match(text) is not None
     for number, line in enumerate(lines, 1):
-        if len(line) > _LONGEST:
+        if len(line) > _LONGEST and not listed:
             raise DataError(f"{path} is no log: line {number} has {len(line):,} letters")
-    return _json(path, lines) if text.lstrip()[:1] in "{[" else _csv(path, lines)
+    return _json(path, lines, listed) if listed or text.lstrip()[:1] == "{" else _csv(path, lines)
 
 
-def _json(path: Path, lines: list[str]) -> pd.DataFrame:
+def _json(path: Path, lines: list[str], listed: bool) -> pd.DataFrame:
     import pandas as pd
 
     text = "\n".join(lines)
-    listed = text.lstrip().startswith("[")
     parts = {1: text} if listed else {number: one for number, one in enumerate(lines, 1) if one.strip()}
     rows: list[Any] = []
     for number, part in parts.items():
@@ -152,10 +161,34 @@ def _csv(path: Path, lines: list[str]) -> pd.DataFrame:
     for number, line in enumerate(lines[start + 1 :], start + 2):
         if line.strip() and len(_fields(line, separator)) != count:
             raise DataError(f"{path}, line {number} has not {count} fields as its header; was it cut off?")
+    # A word such as None may be a method's name: it is no number in a column of numbers alone.
+    options = {"keep_default_na": False, "na_values": [""], "skipinitialspace": True, "low_memory": False}
     try:
-        return pd.read_csv(io.StringIO(text), sep=separator, skipinitialspace=True, low_memory=False)
+        frame = pd.read_csv(io.StringIO(text), sep=separator, **options)
     except (ValueError, pd.errors.ParserError) as error:
         raise DataError(f"{path}, below line {start + 1}: {one_line(error)}") from error
+    frame.columns = [name or given for name, given in zip(names, frame.columns, strict=True)]
+    return frame.apply(numbers_of)
+
+
+def numbers_of(values: pd.Series) -> pd.Series:
+    """Return texts as numbers if they are numbers, and words for none; else as they are."""
+    import pandas as pd
+
+    if values.dtype.kind not in "OTU":
+        return values
+    numbers = pd.to_numeric(values, errors="coerce")
+    return numbers if numbers.notna().any() and spoilt(values).empty else values
+
+
+def spoilt(values: pd.Series) -> pd.Series:
+    """Values that are neither numbers nor words for none: texts, and complex numbers, times and dates."""
+    import pandas as pd
+
+    if values.dtype.kind in "cmM":
+        return values.dropna()
+    lost = values[pd.to_numeric(values, errors="coerce").isna() & values.notna()]
+    return lost[~lost.astype(str).str.strip().str.lower().isin(_NO_NUMBER)]
 
 
 def _headers(lines: list[str]) -> Iterator[tuple[int, str]]:
@@ -164,7 +197,7 @@ def _headers(lines: list[str]) -> Iterator[tuple[int, str]]:
     for number, below in pairwise(filled):
         separator = max(_SEPARATORS, key=lines[number].count)
         names, values = (_fields(lines[one], separator) for one in (number, below))
-        if len(names) > 2 and not names[0].strip():
+        if len(names) > 1 and not names[0].strip():
             names[0] = "index"  # as pandas writes it, without a name
         texts = len(names) > 1 and all(name.strip() and not is_number(name) for name in names)
         if texts and len(names) == len(values) and any(map(is_number, values)):
@@ -182,14 +215,18 @@ def _fields(line: str, separator: str) -> list[str]:
 
 
 def _parquet(path: Path, content: bytes) -> pd.DataFrame:
+    import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
-        limits.check(path, sum(group.total_byte_size for group in groups))
-        return file.read().to_pandas().reset_index()
+        limits.check(path, sum(group.total_byte_size for group in groups), given=_MOST)
+        values = file.metadata.num_rows * file.metadata.num_columns
+        limits.check(path, 8 * values, f"its {values:,} values take", _MOST)
+        frame = file.read().to_pandas()
+        return frame.reset_index(drop=isinstance(frame.index, pd.RangeIndex) and frame.index.name is None)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         raise DataError(f"{path} is no whole parquet file: {one_line(error)}") from error
 

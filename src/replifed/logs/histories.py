@@ -135,20 +135,9 @@ def _known(frame: pd.DataFrame, column: str, named: str) -> str:
 
 
 def _numbers(values: pd.Series, column: str, named: str) -> pd.Series:
-    if len(found := spoilt(values)):
+    if len(found := files.spoilt(values)):
         raise DataError(f"{named}: {column} holds {str(found.iloc[0])[:40]!r}, which is no number")
     return pd.to_numeric(values, errors="coerce").astype(float)
-
-
-def spoilt(values: pd.Series) -> pd.Series:
-    """Values that are neither numbers nor words for none: texts, and complex numbers, times and dates."""
-    if values.dtype.kind in "cmM":
-        return values.dropna()
-    lost = values[pd.to_numeric(values, errors="coerce").isna() & values.notna()]
-    return lost[~lost.astype(str).str.strip().str.lower().isin(_NOT_A_NUMBER)]
-
-
-_NOT_A_NUMBER = {"nan", "none", "null", "na", "n/a", ""}
 
 
 def _whole_numbers(values: pd.Series, column: str, named: str) -> pd.Series:
@@ -284,12 +273,15 @@ def _complete(method: str, own: pd.DataFrame, name: str, worst: float, remarks: 
 def _lost_for_good(values: NDArray, empty: NDArray) -> NDArray:
     """Mask of the rounds (T,) from which on a run holds no number any more.
 
-    A metric that all runs evaluate every tenth round has not diverged nine rounds after the last time.
+    A metric that all runs evaluate every tenth round has not diverged nine rounds after the last time, nor
+    one that they evaluate ever more seldom before the next time.
     """
     known = np.flatnonzero(np.isfinite(values))
     lost = np.arange(len(values)) > (known[-1] if len(known) else -1)
-    rest = empty[lost]
-    usual = np.diff(known).max() if len(known) > 1 else 1
+    rest, gaps = empty[lost], np.diff(known)
+    usual = gaps.max() if len(gaps) else 1
+    if len(gaps) > 2 and gaps[-3] < gaps[-2] < gaps[-1]:
+        usual = gaps[-1] ** 2 / gaps[-2]
     return lost & False if rest.all() and len(rest) < usual else lost
 
 

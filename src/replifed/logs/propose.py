@@ -13,7 +13,8 @@ import pandas as pd
 
 from replifed.errors import ConfigError, DataError, counted, unknown_name
 from replifed.logs import files
-from replifed.logs.histories import Logged, logged, settings_of, spoilt
+from replifed.logs.files import spoilt
+from replifed.logs.histories import Logged, logged, settings_of
 from replifed.logs.settings import Experiment
 
 # Usual names of columns, the first ones first.
@@ -97,7 +98,8 @@ def propose(folder: Path, pattern: str | None = None) -> Proposal:
         settings_of({"any": "lower"}, logs=pattern)  # the rules of patterns
         read = {log.path: files.read(log.path) for log in files.find(folder, pattern)}
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and pattern is None):
-        if path.suffix in _SUFFIXES or files.EVENTS in path.name:
+        known = path.suffix in _SUFFIXES or files.EVENTS in path.name
+        if known and not files.is_hidden(path.relative_to(folder).as_posix()):
             try:
                 read[path] = files.read(path)
             except DataError as error:

@@ -136,8 +136,9 @@ def _meet(method: Any, grid: Any, config: Mapping[str, Any]) -> tuple[dict[int, 
     answers = _ask(grid, {node: RecordDict() for node in here}, "query")
     about = {node: answer["about"] for node, answer in answers.items()}
     nodes = {int(one["number"]): node for node, one in about.items()}
-    if sorted(nodes) != list(range(N)):
-        raise ConfigError(f"nodes have the numbers {sorted(nodes)}: give them partition-id=0 to {N - 1}")
+    numbers = sorted(int(one["number"]) for one in about.values())
+    if numbers != list(range(N)):
+        raise ConfigError(f"nodes have the numbers {numbers}: give them partition-id=0 to {N - 1}")
     each = [about[nodes[i]] for i in range(N)]
     if len(dims := {int(one["dim"]) for one in each}) > 1:
         raise ReplifedError(f"nodes have models of {sorted(dims)} coordinates: must be equally many")
