@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -289,6 +290,17 @@ def test_too_few_twins_tell_nothing():
     assert row(claim_on(taken), Few())["verdict"] == "holds"
 
 
+def test_twins_that_cannot_be_measured_decide_nothing():
+    def reached(inputs):
+        if inputs.moved:
+            raise NotMeasurableError("no seed reached the threshold")
+        return Measured(spread(5.0, 0.5), chaotic=True)
+
+    found = row(claim_on(reached), Runs())
+    assert found["verdict"] == "inconclusive" and found["measured"] == pytest.approx(5.0)
+    assert found["twins"] == "" and "no perturbed runs to judge by" in found["note"]
+
+
 def test_a_number_has_its_spread_over_seeds_and_hangs_on_no_twin():
     shaken = Measured(spread(5.0, 0.1), chaotic=True)
     assert row(claim("value", shaken, rival=6.0, unit="rate"))["verdict"] == "holds"
@@ -416,6 +428,17 @@ def test_a_shape_that_a_bound_could_turn_is_inconclusive():
     assert verdict("shape", [True, False], [0, 1]) == "inconclusive"
     assert verdict("shape", [False, True], [0, 1]) == "fails"
     assert verdict("shape", [True] * 4 + [False], [0] * 4 + [1], tolerance=0.8) == "holds"
+
+
+def test_seeds_of_which_nothing_is_known_turn_no_verdict_that_they_cannot():
+    def told(kind, values, undecided, **more):
+        return judge(claim(kind, **more), Measured(np.array(values), undecided=undecided)).verdict
+
+    assert told("identity", [True, False], 1) == "fails"
+    assert told("identity", [True, True], 1) == "inconclusive"
+    assert told("shape", [True] * 8, 2, tolerance=0.8) == "holds"
+    assert told("shape", [False] * 3, 7, tolerance=0.8) == "fails"
+    assert told("shape", [True] * 7, 2, tolerance=0.8) == "inconclusive"
 
 
 def test_identity_knows_no_share():
@@ -723,3 +746,23 @@ def test_an_order_on_copies_of_one_run_is_not_told(noise, seen):
         assert "one run, 20 copies" in row["note"]
     else:
         assert row["p_value"] < 1e-6 and row["seeds"] == 20
+
+
+@pytest.mark.parametrize(("runs", "seen"), [(4, "inconclusive"), (5, "holds")])
+def test_copies_count_once_where_seeds_are_left_out_and_whatever_their_twins(runs, seen):
+    """A measure leaves out one run with its four copies; each seed has perturbed runs of its own."""
+    rng, t = np.random.default_rng(2), np.arange(40)
+
+    class Copies(Inputs):
+        def run(self, experiment, method):
+            frames = [
+                pd.DataFrame({"replicate": seed, "round": t, "gap": 0.9**t * (1 + seed // 4)})
+                for seed in range(4 * (runs + 1))
+            ]
+            return pd.concat([one.assign(**{"gap.of_start": rng.random(40)}) for one in frames])
+
+    kept = np.arange(4, 4 * (runs + 1))
+    sample = Sample(5.0 + 0.1 * (kept // 4), seeds=kept)
+    order = replace(claim_on(lambda inputs: sample.measured()), needs=("run:a/slow", "run:a/fast"))
+    row = measure([order], Copies(), "paper").iloc[0]
+    assert row["verdict"] == seen and row["seeds"] == runs

@@ -23,6 +23,10 @@ Kind = Literal["value", "near", "order", "shape", "identity"]
 NUMBERS = ("value", "near", "order")
 
 
+class MeasurementError(ReplifedError, ValueError):
+    """What a measure gave is no measurement, since a seed has no finite number, say."""
+
+
 class NotMeasurableError(ReplifedError):
     """The runs cannot answer a claim (a cut-down grid, say); the message says why."""
 
@@ -41,6 +45,7 @@ class Measured:
     bounds: NDArray = None  # type: ignore[assignment]
     shown: float | None = None  # for the column `measured`, instead of the mean or the share
     seeds: int | None = None  # repetitions behind it; the number of values by default
+    names: NDArray | None = None  # of the repetition of each value, if they are known
     note: str = ""
     chaotic: bool = False  # one of the runs behind it is sensitive to rounding
     # Resolution of the values, such as the rounds between two records: no interval is narrower than this to
@@ -57,11 +62,12 @@ class Measured:
         values = np.asarray(self.values)
         bounds = np.asarray(np.zeros(len(values)) if self.bounds is None else self.bounds, dtype=int)
         if values.ndim != 1 or not len(values) or bounds.shape != values.shape:
-            raise ValueError("values and bounds must be lists of one length, with at least one entry")
+            raise MeasurementError("values and bounds must be lists of one length, with at least one entry")
         if not np.isfinite(values.astype(float)).all():
-            raise ValueError(f"a measurement must be finite; mark what was not reached by `bounds`: {values}")
+            text = f"a measurement must be finite; mark what was not reached by `bounds`: {values}"
+            raise MeasurementError(text)
         if not np.isin(bounds, (-1, 0, 1)).all():
-            raise ValueError(f"bounds must be -1, 0 or 1: {bounds}")
+            raise MeasurementError(f"bounds must be -1, 0 or 1: {bounds}")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "bounds", bounds)
 

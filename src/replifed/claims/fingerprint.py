@@ -26,7 +26,10 @@ _MEASURES = ("replifed.claims.", "replifed.papers.", "replifed.intervals")
 # Types of the globals that count as a part of the measure that uses them.
 _CONSTANTS = (int, float, str, tuple, frozenset, set, list, dict, np.ndarray)
 # Rules by which all claims are measured and judged.
-_RULES = ("claim", "quantities", "samples", "verdicts", "multiplicity", "units", "seeds", "scores", "axes")
+_RULES = (
+    *("claim", "quantities", "samples", "verdicts", "copies", "multiplicity", "units", "seeds", "scores"),
+    "axes",
+)
 
 
 def of_claim(claim: Claim) -> str:
@@ -36,7 +39,8 @@ def of_claim(claim: Claim) -> str:
     reading = (claim.reading, axes.accounts(options), axes.source(options), axes.kind(options))
     sentence = (claim.statement_id, claim.main, claim.informs, claim.fitted_on)
     judged = (claim.kind, claim.unit, reading, sentence, claim.family, theirs)
-    return _short(f"{_text(claim.expression)} {judged}")
+    fewer = "" if claim.fewest == Claim.fewest else f" {claim.fewest}"
+    return _short(f"{_text(claim.expression)} {judged}{fewer}")
 
 
 def of_measures(claims: Iterable[Claim]) -> dict[str, str]:

@@ -85,7 +85,8 @@ def _noted(value: Any, template: str | Callable[..., str], *about: Any) -> Measu
 def as_measured(value: Any, **more: Any) -> Measured:
     """Value of an expression as the rules of verdicts take it."""
     if isinstance(value, Measured):
-        return value
+        note = "; ".join(filter(None, (value.note, more.pop("note", ""))))
+        return replace(value, note=note, **more)
     return value.measured(**more) if isinstance(value, Sample) else Measured(value, **more)
 
 

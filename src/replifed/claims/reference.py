@@ -64,7 +64,7 @@ def _moved(row: Row | None, reference: Row) -> str:
     was, now, tolerated = reference["measured"], row["measured"], reference["tolerance"]
     if bool(was) != bool(now):
         return f"measured {now or 'nothing'}, reference {was or 'nothing'}"
-    if was and abs(float(now) - float(was)) > float(tolerated):
+    if was and not abs(float(now) - float(was)) <= float(tolerated):  # NaN is no number, and moved
         return f"measured {float(now):.6g}, reference {float(was):.6g}, tolerance {float(tolerated):.3g}"
     held = f"{row['verdict']}, but {reference['verdict']} in the reference"
     return held if _holds_no_longer(row, reference) else ""

@@ -148,6 +148,7 @@ class Sample(NDArrayOperatorsMixin):
         more = {"seeds": known.repetitions, "grid": grid, **more}
         more["undecided"] = len(self.values) - len(known.values)
         more |= {"chaotic": known.chaotic, "of_mean": known.of_mean}
+        more["names"] = known.seeds if known.repetitions is None else None
         return Measured(known.values, known.bounds, **more)
 
 

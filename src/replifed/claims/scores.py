@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from replifed.claims import tables
+from replifed.claims.axes import SOURCES
+from replifed.claims.claim import DATA_KINDS
 from replifed.claims.multiplicity import LEVEL
 from replifed.errors import counted
 
@@ -34,6 +36,7 @@ COLUMNS = (
     *("printed", "explained", "fit", "options", "source", "data", "kinds", "claims", "statement"),
 )
 NOT_RUN = "not run"
+VERBS = {"holds": "hold", "fails": "fail", "inconclusive": "inconclusive", NOT_RUN: NOT_RUN}  # of several
 _FITS = ("held out", "fitted on")  # of a sentence, from the choice of the explained account
 # Of claims in one reading, from the worst on.
 _WORST = ("fails", "inconclusive", NOT_RUN, "holds")
@@ -95,6 +98,9 @@ def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
         status, shown = "inconclusive", printed or explained
     shown_rows = list(group) if shown is None else shown.rows
     first = min(shown_rows, key=lambda row: _WORST.index(_verdict(row)))
+    # As good as the worst of its data, and of its sources.
+    data = max((row["data"] for row in shown_rows), key=("none", *DATA_KINDS).index)
+    source = max((row["source"] for row in shown_rows), key=SOURCES.index)
     return {
         "statement_id": name,
         "paper": first["paper"],
@@ -109,8 +115,8 @@ def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
         "explained": NOT_RUN if explained is None else explained.verdict,
         "fit": "" if explained is None or "P" in explained.accounts else _FITS[bool(first["fitted_on"])],
         "options": "" if shown is None else shown.in_words,
-        "source": first["source"],
-        "data": first["data"],
+        "source": source,
+        "data": data,
         "kinds": " ".join(dict.fromkeys(row["kind"] for row in group)),
         "claims": " ".join(row["id"] for row in shown_rows),
         "statement": first["sentence"] or first["statement"],
@@ -193,8 +199,7 @@ def in_words(count: Mapping[str, int]) -> str:
 def printed_in_words(statements: Iterable[Row]) -> str:
     """Count of the printed account alone, which no added reading can change."""
     count = Counter(one["printed"] for one in statements)
-    words = {"holds": "hold", "fails": "fail", "inconclusive": "inconclusive", NOT_RUN: NOT_RUN}
-    return f"in the printed account {', '.join(f'{count[name]} {word}' for name, word in words.items())}"
+    return f"in the printed account {', '.join(f'{count[name]} {word}' for name, word in VERBS.items())}"
 
 
 class Met(NamedTuple):

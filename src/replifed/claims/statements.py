@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, fields, replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from replifed.claims.axes import Axes
@@ -145,8 +145,12 @@ class Statement:
         """
         if not isinstance(published, str):
             raise fault(f"{self.of.paper}.{self.name}: a value is text, with its printed digits: '0.50'")
-        exponent = Decimal(published).as_tuple().exponent
-        assert isinstance(exponent, int)  # as every finite number has
+        try:
+            exponent = Decimal(published).as_tuple().exponent
+        except InvalidOperation:
+            exponent = "N"
+        if not isinstance(exponent, int):  # as every finite number has
+            raise fault(f"{self.of.paper}.{self.name}: {published!r} is no number such as '0.50'")
         more = {"precision": 0.5 * 10.0**exponent, **more}
         return self._claim("value", statement, measured, published=float(published), **more)
 

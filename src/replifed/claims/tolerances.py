@@ -57,13 +57,13 @@ def _record(
     log: Log, columns: Sequence[str], lines: Lines, firsts: Mapping[str, str], reason: str
 ) -> Changed:
     """Add a line for each difference, with the reason, or that of a first line."""
-    changed = _differences(log, columns, lines)
-    if any(before for before, _ in changed.values()) and not reason.strip():
+    changed, known = _differences(log, columns, lines), {row[columns[0]] for row in _read(log, columns)}
+    if known.intersection(changed) and not reason.strip():
         raise ConfigError("a changed tolerance, published number or measure needs --reason TEXT")
     key, *others, _ = columns
     gone, rows = dict.fromkeys(others, ""), _read(log, columns)
-    for name, (before, _) in changed.items():
-        rows.append({key: name, **lines.get(name, gone), "reason": reason if before else firsts[name]})
+    for name in changed:
+        rows.append({key: name, **lines.get(name, gone), "reason": reason if name in known else firsts[name]})
     tables.write(log, columns, sorted(rows, key=itemgetter(key)))
     return changed
 

@@ -8,8 +8,9 @@ why, is in the logs that a test guards (`tests/golden`). A claim holds, fails or
   number, does not; with the rival inside, or without one an interval wider than was stated, it is
   inconclusive;
 * a `near` holds if the mean over seeds is within the tolerance of the published number and the half-width
-  of its 95 % interval is at most the tolerance; a mean, or an end of the interval, closer to an end of the
-  tolerance than a hundredth of that half-width decides nothing, since another processor may turn it;
+  of its 95 % interval is at most the tolerance; a mean, or the near end of a wider interval, closer to an
+  end of the tolerance than a hundredth of that half-width decides nothing, since another processor may turn
+  it;
 * an `order` holds if the paired differences are on the claimed side of zero, or of the number that is
   to be exceeded (`multiplicity`: 5 % for the family of orders as a whole), so is the interval of their mean,
   and this is at least the least effect that was stated; it fails if they are as clearly on the other side,
@@ -38,10 +39,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.claims import seeds
-from replifed.claims.claim import DATA_KINDS, NUMBERS, Claim, Measured, NotMeasurableError
+from replifed.claims.claim import (
+    DATA_KINDS,
+    NUMBERS,
+    Claim,
+    Measured,
+    MeasurementError,
+    NotMeasurableError,
+)
 from replifed.claims.copies import independent, originals, told
 from replifed.claims.multiplicity import LEVEL, holm, holm_levels, p_value
 from replifed.claims.units import COUNTED
+from replifed.errors import ReplifedError
 from replifed.intervals import Prediction, mean_interval, prediction
 
 COLUMNS = (
@@ -101,7 +110,7 @@ def judge(claim: Claim, measurement: Measured, corrected: Corrected | None = Non
         judged = _judge_order(claim, measurement, corrected or Corrected())
     else:
         judged = _judge_near(claim, measurement)
-    if measurement.undecided:
+    if measurement.undecided and claim.kind not in ("shape", "identity"):
         judged = judged._replace(verdict="inconclusive")
     return judged if measurement.shown is None else judged._replace(measured=measurement.shown)
 
@@ -111,11 +120,12 @@ def _common(verdicts: set[str]) -> str:
 
 
 def _judge_share(claim: Claim, measurement: Measured) -> Judged:
-    holds, undecided = measurement.values.astype(bool), measurement.bounds != 0
+    holds, undecided, more = measurement.values.astype(bool), measurement.bounds != 0, measurement.undecided
+    # With all that is undecided against it, and for it.
+    counts = (holds & ~undecided).sum(), (holds | undecided).sum() + more
     # A share such as 0.8 of 5 must not fail for the last bit of 0.8.
     verdicts = {
-        "holds" if one.mean() >= claim.share - 1e-12 else "fails"
-        for one in (holds & ~undecided, holds | undecided)
+        "holds" if count / (len(holds) + more) >= claim.share - 1e-12 else "fails" for count in counts
     }
     return Judged(_common(verdicts), float(holds.mean()), None, None)
 
@@ -241,6 +251,11 @@ class Result(NamedTuple):
     # Root mean square distance between a run and a twin; infinite where too few were kept.
     distance: float = math.inf
 
+    @property
+    def twins_are_lost(self) -> bool:
+        """True where perturbed runs were not kept, or cannot be measured: the run stands in their place."""
+        return any(one.chaotic for one in self.twins)
+
 
 def measure(claims: Sequence[Claim], inputs: Any, scale: str, command: Callable[[Claim], str] = lambda _: ""):
     """Measure and judge claims: a DataFrame with one line a claim and `COLUMNS`.
@@ -280,12 +295,17 @@ def measured_on(inputs: Any, claim: Claim) -> Result:
         return Result(data, "nothing to measure", None)
     try:
         measured = _measurement(claim, inputs)
-        if not (measured.chaotic and _hangs_on_rounding(claim)):
-            return Result(data, "", measured)
-        twins = tuple(_measurement(claim, moved) for moved in inputs.of_twins())
-        return Result(data, "", measured, twins, _distance(claim, measured, inputs))
     except NotMeasurableError as reason:
         return Result(data, f"not measured: {reason}", None)
+    except MeasurementError as error:
+        raise ReplifedError(f"{claim.id}: {error}") from error
+    if not (measured.chaotic and _hangs_on_rounding(claim)):
+        return Result(data, "", measured)
+    try:
+        twins = tuple(_measurement(claim, moved) for moved in inputs.of_twins())
+    except NotMeasurableError:
+        twins = measured, measured  # as where perturbed runs were not kept: they decide nothing
+    return Result(data, "", measured, twins, _distance(claim, measured, inputs))
 
 
 def _hangs_on_rounding(claim: Claim) -> bool:
@@ -309,18 +329,23 @@ def _without_copies(claim: Claim, measured: Measured, inputs: Any) -> Measured:
     runs = [originals(history) for history in histories]
     seeds = sorted(set.intersection(*map(set, runs)))
     kept = independent(*runs)
-    # Values that are not one a seed cannot be told apart by it, unless all seeds are one.
-    if len(kept) == len(seeds) or (len(kept) > 1 and len(measured.values) != len(seeds)):
+    if len(kept) == len(seeds):
         return measured
-    which = np.isin(seeds, kept) if len(kept) > 1 else np.arange(1)
-    return replace(
-        measured,
-        values=measured.values[which],
-        bounds=measured.bounds[which],
-        copies=len(seeds) - len(kept),
-        note="; ".join(filter(None, (measured.note, told(len(kept), len(seeds))))),
-        seeds=len(kept),
-    )
+    note = "; ".join(filter(None, (measured.note, told(len(kept), len(seeds)))))
+    measured = replace(measured, copies=len(seeds) - len(kept), note=note)
+    n = len(measured.values)
+    names = seeds if measured.names is None and n == len(seeds) else measured.names
+    if len(kept) == 1:
+        which = [0]
+    elif names is not None and set(names) <= set(seeds):
+        first: dict[tuple, int] = {}
+        for place, name in enumerate(names):
+            first.setdefault(tuple(one[name] for one in runs), place)
+        which = [*first.values()]
+    else:  # values that are not one a seed cannot be told apart by it
+        return replace(measured, seeds=min(n, len(kept)))
+    values, bounds = measured.values[which], measured.bounds[which]
+    return replace(measured, values=values, bounds=bounds, names=None, seeds=len(which))
 
 
 def _distance(claim: Claim, measured: Measured, inputs: Any) -> float:
@@ -370,8 +395,7 @@ def _told(claim: Claim, result: Result, judged: Judged, twins: Sequence[Judged])
     assert result.measured is not None
     if not (result.measured.chaotic and _hangs_on_rounding(claim)):
         return judged
-    same = all(one.verdict == judged.verdict for one in twins)
-    lost = any(one.chaotic for one in result.twins)  # what the perturbed runs recorded was not kept
+    same, lost = all(one.verdict == judged.verdict for one in twins), result.twins_are_lost
     if claim.kind == "order" and not lost:
         beyond = abs(float(result.measured.values.astype(float).mean()) - (claim.published or 0.0))
         lost = not beyond > _DISTANCES * result.distance
@@ -408,7 +432,7 @@ def _row(
         row |= {"measured": whole.measured, "ci_low": whole.low, "ci_high": whole.high}
         row |= dict(zip(("pi_low", "pi_high"), whole.predicted, strict=True))
         row |= {"p_value": single.p_value, "p_holm": corrected.p_holm}
-        if result.twins:
+        if result.twins and not result.twins_are_lost:
             row["twins"] = " ".join(place[1].verdict for place in places if place is not None)
         row |= _effect(claim, measured)
         count = len(measured.values) if measured.seeds is None else measured.seeds
@@ -448,6 +472,7 @@ def _remarks(claim: Claim, result: Result, told: Judged) -> list[str]:
     if measured.chaotic:
         depends = "runs depend on rounding: moved by their last bits they go elsewhere"
         notes.append(_INSENSITIVE if result.twins and told.verdict != "inconclusive" else depends)
+        notes.append("no perturbed runs to judge by" if result.twins_are_lost else "")
     if claim.kind in NUMBERS and told.low is None:
         notes.append("one seed only, so no interval")
     if _too_few(claim, measured):

@@ -106,7 +106,7 @@ def _reason(row: Row) -> str:
     kind, verdict, inside = row["kind"], row["verdict"], _rival_inside(row)
     if verdict == "unchecked":
         return "nothing was measured, or on surrogate data"
-    if row["twins"] and verdict == "inconclusive":
+    if row["twins"] not in ("", "inconclusive inconclusive") and verdict == "inconclusive":
         return "runs depend on rounding, and perturbed ones differ, or by too much beside the difference"
     reasons = {
         ("value", "holds"): "the published number lies in the prediction interval"

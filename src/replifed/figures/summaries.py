@@ -59,7 +59,7 @@ def summarise(
     name = "median" if centre == "median" else "mean"
     average = np.median if centre == "median" else np.mean
     curves = []
-    for key, curve in history.groupby(list(by), sort=False):
+    for key, curve in history.groupby(list(by), sort=False, dropna=False):
         # Not pivot_table, which would average duplicate lines instead of rejecting them.
         table = curve.set_index(["round", "replicate"])[[value, *axes, "diverged"]]
         table = table.sort_index().unstack()  # noqa: PD010
@@ -132,7 +132,7 @@ def over_repetitions(history: pd.DataFrame, by: Sequence[str], value: str) -> pd
     diverged: repetitions without a finite value, which are excluded (the mean of none is 1).
     """
     rows = []
-    for key, group in history.groupby(list(by), sort=False):
+    for key, group in history.groupby(list(by), sort=False, dropna=False):
         values = group[value].to_numpy(dtype=float)
         finite = values[np.isfinite(values)]
         mean, low, high = _centre_and_band(finite, finite, "mean", "ci") if len(finite) else (1.0, 1.0, 1.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replifed.algorithms.registry import METHODS
-from replifed.errors import ConfigError, ReplifedError, unknown_name
+from replifed.errors import ConfigError, DataError, ReplifedError, one_line, unknown_name
 from replifed.parts import finding_file, folder_of, paper_names, part, sentences_file, text_of, typed
 from replifed.progress import Lines
 from replifed.store import hashes, usage
@@ -159,12 +159,15 @@ def shown(paper: str, name: str, content: bytes) -> str:
     if name not in every:
         raise ConfigError(f"{paper}/{name} is made no longer; its file is of an older version")
     made = every[name]
-    frame = _read_back(made, io.BytesIO(content))
-    if isinstance(made, Grid):
-        return "\n\n".join(filter(None, [made.title, in_words(made, frame)]))
-    if kind == "figures":
-        return "\n\n".join([made.title, made.caption, frame.head(20).to_string(index=False)])
-    return "\n\n".join(_markdown(made, _readable(made, frame)))
+    try:
+        frame = _read_back(made, io.BytesIO(content))
+        if isinstance(made, Grid):
+            return "\n\n".join(filter(None, [made.title, in_words(made, frame)]))
+        if kind == "figures":
+            return "\n\n".join([made.title, made.caption, frame.head(20).to_string(index=False)])
+        return "\n\n".join(_markdown(made, _readable(made, frame)))
+    except (ValueError, KeyError) as error:  # of pandas, and of decoding; a column is missing
+        raise DataError(f"{paper}/{name}: its CSV is damaged ({one_line(error)}); make it anew") from error
 
 
 def about(paper: str) -> tuple[dict[str, str], dict[str, str]]:

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from replifed.claims import scores
-from replifed.claims.scores import NOT_RUN, STATUSES, Met, Row
+from replifed.claims.scores import STATUSES, VERBS, Met, Row
 from replifed.errors import ReplifedError, counted
 from replifed.report.sentences import row
 
 # What stands between these, in the README and docs/score.md, is written by `replifed claims document`.
 BEGIN, END = "<!-- score: `replifed claims document` writes this -->", "<!-- end of the score -->"
 COLOURS = dict(zip(STATUSES, ("#009e73", "#56b4e9", "#cc79a7", "#d55e00", "#bbbbbb", "#eeeeee"), strict=True))
-_PRINTED = {"holds": "hold", "fails": "fail", "inconclusive": "inconclusive", NOT_RUN: NOT_RUN}
 _AS_NAMED = {status: status for status in STATUSES}
 # Of the picture, in pixels: a square a main claim, a bar for the other statements.
 _WIDTH, _ROW, _LEFT, _TOP, _SQUARE = 760, 28, 110, 52, 22
@@ -54,7 +53,7 @@ def table(papers: Sequence[Score]) -> str:
         cells = [
             f"`{one.paper}`",
             *(f"{one.main[status]}" if one.main else "" for status in STATUSES),
-            few(one.printed, _PRINTED),
+            few(one.printed, VERBS),
             one.met.in_words,
             few(one.others),
         ]
