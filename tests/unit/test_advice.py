@@ -42,6 +42,7 @@ COMMANDS = {
     "replifed diff": "replifed diff",
     "replifed data --refresh": "replifed data --refresh",
     "replifed data fetch {}": "replifed data fetch mnist",
+    "replifed data fetch DATASET": "replifed data fetch mnist",
     "replifed columns --out docs/columns.md": "replifed columns --out docs/columns.md",
     "replifed claims accept --golden reference --file results/claims.csv": (
         "replifed claims accept --golden reference --file results/claims.csv"
