@@ -83,7 +83,9 @@ def test_a_claim_that_is_gone_leaves_its_lines(tmp_path):
         record([], log, "")
     record([], log, "no run can fail it")
     assert not differences([], log)
-    record([replace(VALUE, tolerance=2.0)], log, "")
+    with pytest.raises(ConfigError, match="needs --reason"):
+        record([replace(VALUE, tolerance=2.0)], log, "")
+    record([replace(VALUE, tolerance=2.0)], log, "a run can fail it again")
     assert [line.split(",")[2] for line in log.read_text().splitlines()[1:]] == ["0.1", "", "2"]
 
 
