@@ -24,6 +24,14 @@ def whole():
     return config.load(root=ROOT)
 
 
+@pytest.fixture
+def sixth(tmp_path, monkeypatch):
+    """A paper that has no classes for its settings."""
+    (tmp_path / "sixth").mkdir()
+    (tmp_path / "sixth/__init__.py").touch()
+    monkeypatch.setattr(parts, "PAPERS", tmp_path)
+
+
 def faults(base, change):
     """Return the lines that `change`, a function on a copy of `base`, provokes."""
     changed = copy.deepcopy(base)
@@ -249,10 +257,7 @@ SPLIT = {"clusters": "iid", "clients": 3}
         ({"methods": [["fedavg"], "fedlin"]}, "first.methods[0]: "),
     ],
 )
-def test_what_no_job_could_use_of_a_paper_without_classes_is_refused(tmp_path, monkeypatch, change, said):
-    (tmp_path / "sixth").mkdir()
-    (tmp_path / "sixth/__init__.py").touch()
-    monkeypatch.setattr(parts, "PAPERS", tmp_path)
+def test_what_no_job_could_use_of_a_paper_without_classes_is_refused(sixth, change, said):
     experiment = {"methods": ["fedavg"], "clients": [10, 100], "active": 5, **change}
     artefacts = {"fig1": {"kind": "figure", "runs": {"first": ["fedavg"]}}}
     section = {"seed": 1, "experiments": {"first": experiment}, "artefacts": artefacts}
@@ -489,10 +494,7 @@ def test_texts_of_the_command_line_become_numbers(text, value):
 # --- Classes ---
 
 
-def test_a_paper_without_classes_may_have_any_key_in_its_experiments(tmp_path, monkeypatch):
-    (tmp_path / "sixth").mkdir()
-    (tmp_path / "sixth/__init__.py").touch()
-    monkeypatch.setattr(parts, "PAPERS", tmp_path)
+def test_a_paper_without_classes_may_have_any_key_in_its_experiments(sixth):
     experiment = {"methods": ["fedavg"], "step": {"any": [1, "x"]}, "rounds": 5.0}
     artefacts = {"fig1": {"kind": "figure", "runs": {"first": ["fedavg"]}, "settings": {"any": 1}}}
     section = {"seed": 1, "experiments": {"first": experiment}, "artefacts": artefacts}

@@ -333,7 +333,7 @@ def test_a_metric_that_is_evaluated_ever_more_seldom_has_not_diverged():
 
 def test_a_parquet_file_is_as_large_as_its_values(tmp_path, monkeypatch):
     pd.DataFrame({"round": range(5000), "loss": 1.0}).to_parquet(tmp_path / "a.parquet")
-    monkeypatch.setattr(files, "_MOST", (1 << 16, "keep fewer"))
+    monkeypatch.setattr(files.limits, "DEFAULT", 1 << 16)
     with pytest.raises(ReplifedError, match=r"its 10,000 values take 78.12 KiB, above .*; keep fewer"):
         files.read(tmp_path / "a.parquet")
 

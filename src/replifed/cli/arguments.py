@@ -49,6 +49,10 @@ class OneLineParser(argparse.ArgumentParser):
         self.exit(2, f"replifed: error: {message}; see `{self.prog} --help`\n")
 
 
+# Of inner commands whose options may stand before their name, too: no default may hide a value given there.
+NO_DEFAULTS = {"argument_default": argparse.SUPPRESS}
+
+
 def add_command(
     commands: Any,
     name: str,

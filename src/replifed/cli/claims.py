@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.cli.arguments import (
+    NO_DEFAULTS,
     add_command,
     add_configfile,
     add_file,
@@ -50,14 +51,12 @@ def add(commands: Any) -> None:
 
     example = "--golden tests/golden/small.csv --file results/small/claims.csv"
     text = "Compare what was measured with reference numbers; exits with status 1 if something moved."
-    # Options may stand before or after the inner command: no default of one may hide a value of the other.
-    absent = {"argument_default": argparse.SUPPRESS}
-    check = add_command(parts, "check", _check, text, example, reads=("file",), **absent)
+    check = add_command(parts, "check", _check, text, example, reads=("file",), **NO_DEFAULTS)
     text = (
         "Make the measured claims the reference, printing old, new and difference; with a folder as "
         "--golden, by default of the papers' scale, the whole run whose claims.csv this is."
     )
-    accept = add_command(parts, "accept", _accept, text, example, **absent)
+    accept = add_command(parts, "accept", _accept, text, example, **NO_DEFAULTS)
     text = "the reference; default: reference, or tests/golden/SCALE.csv of other scales"
     for part in (check, accept):
         add_file(part, "--golden", help=text)

@@ -7,40 +7,47 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from replifed.cli.arguments import add_command, add_out, add_settings, add_snakemake, call_snakemake
+from replifed.cli.arguments import (
+    NO_DEFAULTS,
+    add_command,
+    add_out,
+    add_settings,
+    add_snakemake,
+    call_snakemake,
+)
 from replifed.errors import ConfigError
 
 
 def add(commands: Any) -> None:
     """Add these commands to the parser."""
-    # Options may stand before or after the inner command: no default of one may hide a value of the other.
-    absent = {"argument_default": argparse.SUPPRESS}
     example = "status\n  replifed data --refresh\n  replifed data fetch mnist --policy real"
-    data = add_command(commands, "data", _default, "Fetch, parse and look at data sets.", example, **absent)
+    data = add_command(
+        commands, "data", _default, "Fetch, parse and look at data sets.", example, **NO_DEFAULTS
+    )
     _add_source(data)
     parts = data.add_subparsers(
         title="command", metavar="COMMAND", help="fetch, parse, status (default) or all"
     )
 
     text = "Fetch raw files and record where they come from."
-    fetch = add_command(parts, "fetch", _fetch, text, "mnist", **absent)
+    fetch = add_command(parts, "fetch", _fetch, text, "mnist", **NO_DEFAULTS)
     fetch.add_argument("ids", nargs="+", metavar="DATASET")
     _add_source(fetch)
 
     text, example = "Parse a fetched data set and check it.", "mnist --out data/parsed/mnist.npz"
-    parse = add_command(parts, "parse", _parse, text, example, writes=("out",), **absent)
+    parse = add_command(parts, "parse", _parse, text, example, writes=("out",), **NO_DEFAULTS)
     parse.add_argument("id", metavar="DATASET")
     _add_raw_dir(parse)
     add_out(parse, required=False, default=None, help="default: parsed/DATASET.npz beside the raw folder")
 
     text, example = "Read and check a data set of your own.", "mine --settings JSON --out mine.npz"
-    own = add_command(parts, "own", "replifed.data.own:parse", text, example, writes=("out",), **absent)
+    own = add_command(parts, "own", "replifed.data.own:parse", text, example, writes=("out",), **NO_DEFAULTS)
     own.add_argument("name", metavar="DATASET")
     add_settings(own)
     add_out(own)
 
     text = "Print the form and files of each fetched data set."
-    _add_raw_dir(add_command(parts, "status", _status, text, "", **absent))
+    _add_raw_dir(add_command(parts, "status", _status, text, "", **NO_DEFAULTS))
 
     text = "Fetch and parse every data set, through Snakemake."
     add_snakemake(add_command(parts, "all", partial(call_snakemake, "data"), text, "--cores 2"))

@@ -97,12 +97,12 @@ def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
             raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
         loss = settings.get("loss", "logistic")
         y = _targets(path, loss, _numbers(settings, label, loss))
-    if not (X.nnz if hasattr(X, "nnz") else X.any()):
-        raise DataError(f"{path}: all features are zero; give each sample its features")
     for axis, count in zip(("rows", "features"), X.shape, strict=True):
         if settings.get(axis, count) != count:
             raise DataError(f"{path}: {count} {axis}; expected {settings[axis]}")
     meta = meta_of(name, LOSSES[loss], form, "original", "", X, y)
+    if not meta["counts"]["nonzeros"]:
+        raise DataError(f"{path}: all features are zero; give each sample its features")
     if client is None:
         return save(out, Table(X, y, meta))
     if not settings.get("partition_stated", True):

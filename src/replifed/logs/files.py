@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _LONGEST = 1 << 16
 _SEPARATORS = ",", "\t", ";"
 EVENTS = "tfevents"  # in the names of TensorBoard's files
-_MOST = limits.DEFAULT, "keep fewer lines or columns of it"
 _LIST = re.compile(r"\s*\[\s*[{\]]")  # a list of objects; a time may stand in brackets, too
 _NO_NUMBER = {"nan", "none", "null", "na", "n/a", ""}
 
@@ -89,9 +88,14 @@ def read(path: Path) -> pd.DataFrame:
     DataError
         It is empty, damaged, too large, no log, or was written to meanwhile.
     """
+    with limits.limit(limits.DEFAULT, "keep fewer lines or columns of it"):
+        return _read(path)
+
+
+def _read(path: Path) -> pd.DataFrame:
     try:
         before = path.stat()
-        limits.check(path, before.st_size, "reading it takes", _MOST)
+        limits.check(path, before.st_size, "reading it takes")
         content = path.read_bytes()
         after = path.stat()
     except OSError as error:
@@ -110,7 +114,7 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def _text(path: Path, content: bytes) -> pd.DataFrame:
-    limits.check(path, limits.TEXT_COST * len(content), "reading it takes", _MOST)
+    limits.check_text(path)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -177,8 +181,10 @@ def numbers_of(values: pd.Series) -> pd.Series:
 
     if values.dtype.kind not in "OTU":
         return values
+    if len(spoilt(values)):
+        return values
     numbers = pd.to_numeric(values, errors="coerce")
-    return numbers if numbers.notna().any() and spoilt(values).empty else values
+    return numbers if numbers.notna().any() else values
 
 
 def spoilt(values: pd.Series) -> pd.Series:
@@ -222,9 +228,9 @@ def _parquet(path: Path, content: bytes) -> pd.DataFrame:
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
-        limits.check(path, sum(group.total_byte_size for group in groups), given=_MOST)
+        limits.check(path, sum(group.total_byte_size for group in groups))
         values = file.metadata.num_rows * file.metadata.num_columns
-        limits.check(path, 8 * values, f"its {values:,} values take", _MOST)
+        limits.check(path, 8 * values, f"its {values:,} values take")
         frame = file.read().to_pandas()
         return frame.reset_index(drop=isinstance(frame.index, pd.RangeIndex) and frame.index.name is None)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:

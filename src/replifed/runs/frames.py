@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.claims.copies import TWINS
+
 if TYPE_CHECKING:
     import pandas as pd
 
 # Relative difference that rounding may make; and below which share of a run's largest value in a column, and
 # below which number, all is rounding.
 RELATIVE, FLOOR, LEAST = 1e-9, 1e-12, 1e-14
-# What the columns of twins end with (`engine.twins`): a run and its twin differ by rounding alone.
-_TWINS = (".of_start", ".of_step")
 IDENTICAL, WITHIN, MOVED, MISSING = "identical", "within tolerance", "moved", "missing"
 
 
@@ -118,8 +118,9 @@ def _texts(name: str, x: NDArray, y: NDArray) -> Column:
 
 def _between_twins(name: str, frame: pd.DataFrame, runs: Callable[[], NDArray]) -> NDArray:
     """Distance of each number from its run's twins, the largest up to its round; 0 where no twin was kept."""
-    base = next((name.removesuffix(end) for end in _TWINS if name.endswith(end)), name)
-    twins = [f"{base}{end}" for end in _TWINS if f"{base}{end}" in frame]
+    # A run and its twin differ by rounding alone.
+    base = next((name.removesuffix(end) for end in TWINS if name.endswith(end)), name)
+    twins = [f"{base}{end}" for end in TWINS if f"{base}{end}" in frame]
     gap = np.zeros(len(frame))
     if not twins or "round" not in frame or base not in frame:
         return gap

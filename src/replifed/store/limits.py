@@ -13,7 +13,7 @@ from replifed.errors import DataError
 from replifed.progress import Lines
 
 DEFAULT = 2 << 30
-TEXT_COST = 32  # bytes that rows or values take in memory for each byte of their text, at most
+_COST = 32  # bytes that rows or values take in memory for each byte of their text, at most
 _STEP = 1 << 20  # bytes at a time, so that unpacking stops soon after the limit
 _limit: ContextVar[tuple[int, str]] = ContextVar(
     "limit", default=(DEFAULT, "the file is damaged, or another one")
@@ -53,7 +53,7 @@ def check(path: Path, needed: int, what: str = "it unpacks to", given: tuple[int
 
 def check_text(path: Path) -> None:
     """Refuse a text whose rows or values would need more than the limit in memory."""
-    check(path, TEXT_COST * os.stat(path).st_size, "reading it takes")  # noqa: PTH116
+    check(path, _COST * os.stat(path).st_size, "reading it takes")  # noqa: PTH116
 
 
 def _size(count: int) -> str:
