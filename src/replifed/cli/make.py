@@ -20,6 +20,7 @@ from replifed.cli.arguments import (
 )
 from replifed.cli.listing import TARGETS
 from replifed.errors import ConfigError, DataError, counted, meant
+from replifed.parts import own_papers
 
 _SHOWN = 5  # claims on an artefact, unless all are asked for
 _WORST_FIRST = ("fails", "inconclusive", "unchecked", "holds")
@@ -216,7 +217,8 @@ def _worst_first(
     if len(rows) > len(shown):
         yield f"... and {len(rows) - len(shown)} more, which --all prints"
     yield f"the whole sentence and numbers of a claim: `replifed make {ranked[0]['id']}{options}`"
-    yield f"the verdicts of the accepted run: `replifed show {name} --reference`"
+    if name.partition("/")[0] not in own_papers():
+        yield f"the verdicts of the accepted run: `replifed show {name} --reference`"
 
 
 def _claims_on(paper: str, artefact: str) -> int:
