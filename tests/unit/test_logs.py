@@ -1,6 +1,7 @@
 """Claims on logs of runs that were made elsewhere: what is read, refused and named, and the rules of logs."""
 
 import os
+import re
 import runpy
 import shutil
 import sys
@@ -367,7 +368,10 @@ def test_a_log_that_changes_under_the_reader_is_refused(tmp_path, monkeypatch):
     ("pattern", "text"),
     [
         ("runz/*.csv", r"logs: runz/\*.csv matches no file in .*; did you mean 'runs/a.csv'"),
-        ("**x.csv", r"logs: '\*\*x.csv' is no pattern of files: Invalid pattern"),
+        *(
+            (pattern, rf"logs: '{re.escape(pattern)}' is no pattern of files: two wildcards stand")
+            for pattern in ("**x.csv", "runs/**", "x**/a.csv", "{method}{seed}.csv")
+        ),
         (".", "logs: '.' is no pattern of files"),
         ("../*.csv", "leaves the folder of the paper"),
         ("/etc/*", "leaves the folder of the paper"),

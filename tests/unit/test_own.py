@@ -3,7 +3,7 @@
 import ast
 import os
 import re
-from inspect import getsource
+from inspect import getdoc, getsource
 from itertools import pairwise
 from pathlib import Path
 
@@ -167,4 +167,4 @@ def test_what_a_methods_file_uses_is_on_the_page_of_the_api():
     said = {one.target.id for one, below in lines if isinstance(below, ast.Expr)}
     assert said == set(base.Problem.__annotations__) == {"n_clients", "dim", "dtype", "sizes", "weights"}
     for name in ("needs", "partial_participation", "tuned", "label", "weighted"):
-        assert f"    {name} : " in Method.__doc__
+        assert f"\n{name} : " in getdoc(Method)

@@ -45,7 +45,7 @@ def find(folder: Path, patterns: str | Iterable[str]) -> list[Log]:
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         try:
             compiled = re.compile("".join(expression(pattern)))
-            paths = sorted(path for path in folder.glob(re.sub(r"\{.*?\}", "*", pattern)) if path.is_file())
+            paths = sorted(path for path in folder.glob(_globbed(pattern)) if path.is_file())
             if not is_hidden(pattern):
                 paths = [path for path in paths if not is_hidden(_name(path, folder))]
         except (ValueError, NotImplementedError, IndexError, re.error) as error:
@@ -64,6 +64,15 @@ def find(folder: Path, patterns: str | Iterable[str]) -> list[Log]:
 
 def _name(path: Path, folder: Path) -> str:
     return path.relative_to(folder).as_posix()
+
+
+def _globbed(pattern: str) -> str:
+    """Return a pattern for `Path.glob`, which takes more and more of `**` from one Python to the next."""
+    taken = re.sub(r"\{.*?\}", "*", pattern)
+    *folders, file = taken.split("/")
+    if "**" in file or any("**" in part and part != "**" for part in folders):
+        raise ValueError("two wildcards stand side by side; ** is for folders, as in **/*.csv")
+    return taken
 
 
 def is_hidden(name: str) -> bool:
