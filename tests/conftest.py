@@ -1,10 +1,21 @@
-"""One thread a process, and the files that take longest first."""
+"""One thread a process, a folder in which nothing was made, and the files that take longest first."""
 
 import os
+from pathlib import Path
+
+import pytest
 
 # Before numpy is there: two workers' products would else fight over two cores.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+# What may be named relative to the folder of the call, in which the tests do not run.
+for _name in ("REPLIFED_MIRROR", "REPLIFED_LARGE"):
+    if os.environ.get(_name):
+        os.environ[_name] = str(Path(os.environ[_name]).absolute())
+
+ROOT = Path(__file__).parents[1]
+# What a call of the workflow reads in the folder in which it runs.
+WORKFLOW = ("Snakefile", "workflow", "config", "profiles")
 
 # Workers take whole files in this order, then the others: none is left with a long one at the end.
 LONGEST = (
@@ -13,6 +24,19 @@ LONGEST = (
     *("test_fedht_claims", "test_qshed_paper", "test_curves", "test_paper_removed", "test_config"),
     *("test_cross", "test_errata", "test_common_methods", "test_variations", "test_growth"),
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def clean_folder(tmp_path_factory):
+    """Run the tests where the workflow lies, but no result, figure or data, as in a fresh clone."""
+    folder = tmp_path_factory.mktemp("clean")
+    for name in WORKFLOW:
+        (folder / name).symlink_to(ROOT / name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield
+    left = {file.name for file in folder.iterdir()} - {*WORKFLOW}
+    assert not left, "a test leaves files in the folder of all"
 
 
 def pytest_collection_modifyitems(items):

@@ -94,8 +94,7 @@ def test_commands_are_found():
 
 
 @pytest.mark.parametrize("call", [call for call in CALLS if call.startswith("replifed")])
-def test_replifed_takes_the_words(call, capsys, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_replifed_takes_the_words(call, capsys):
     _, *given = shlex.split(call)
     if "--help" in given:
         with pytest.raises(SystemExit) as caught:

@@ -65,7 +65,6 @@ def calls(monkeypatch):
         "Popen",
         lambda words, **_: made.append(("snakemake", words)) or types.SimpleNamespace(wait=lambda: 0),
     )
-    monkeypatch.chdir(ROOT)
     return made
 
 
@@ -327,8 +326,7 @@ def test_data_status_names_every_data_set(words, capsys, tmp_path):
         ("artefacts", ["figures/fedht/fig1.pdf", "figures/fedht/table2.md", "table1 is not computed"]),
     ],
 )
-def test_list(what, expected, capsys, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_list(what, expected, capsys):
     assert cli.main(["list", what]) == 0
     out = capsys.readouterr().out
     for name in expected:

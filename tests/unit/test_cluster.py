@@ -23,11 +23,10 @@ def test_the_profile_groups_rules_that_there_are():
     assert set(groups) <= set(re.findall(r"^rule (\w+):", rules, flags=re.MULTILINE))
 
 
-def test_the_plugin_takes_the_profile(monkeypatch):
+def test_the_plugin_takes_the_profile():
     pytest.importorskip("snakemake_executor_plugin_slurm", reason="needs the extra `slurm`")
     from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
-    monkeypatch.chdir(ROOT)
     _, arguments = parse_args(["all", "--profile", str(PROFILE)])
     settings = ExecutorPluginRegistry().get_plugin(arguments.executor).get_settings(arguments)
     assert settings.status_command == "squeue"

@@ -21,8 +21,7 @@ ROOT = Path(__file__).parents[2]
 BANDS = {"ci": "95 %", "sd": "standard deviation", "range": "least"}
 
 
-def test_the_page_is_what_the_command_writes(tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_the_page_is_what_the_command_writes(tmp_path):
     assert cli.main(["columns", "--out", str(tmp_path / "columns.md")]) == 0
     kept = (ROOT / "docs/columns.md").read_text()
     assert (tmp_path / "columns.md").read_text() == kept, "run `replifed columns --out docs/columns.md`"

@@ -9,13 +9,11 @@ import shutil
 import subprocess
 import time
 from contextlib import redirect_stdout, suppress
-from pathlib import Path
 
 import pytest
 
 from replifed import cli
 
-ROOT = Path(__file__).parents[2]
 # What is typed, and all or one of the words that then stand last.
 TYPED = {
     "replifed comple": {"completion"},
@@ -44,12 +42,10 @@ done
 
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory):
-    folder, before = tmp_path_factory.mktemp("completion"), Path.cwd()
-    os.chdir(ROOT)
+    folder = tmp_path_factory.mktemp("completion")
     for shell in ("bash", "zsh", "fish"):
         with folder.joinpath(shell).open("w") as file, redirect_stdout(file):
             assert cli.main(["completion", shell]) == 0
-    os.chdir(before)
     return folder
 
 

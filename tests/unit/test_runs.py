@@ -656,8 +656,7 @@ def test_the_reference_is_shown_where_nothing_was_made(tmp_path, monkeypatch, ca
     assert "did you mean 'fedplt/fig3'?" in capsys.readouterr().err
 
 
-def test_a_run_of_another_scale_is_not_accepted(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
+def test_a_run_of_another_scale_is_not_accepted(tmp_path, capsys):
     folder = tmp_path / "results"
     folder.mkdir()
     head, _, rows = (ROOT / "reference/claims.csv").read_text().partition("\n")

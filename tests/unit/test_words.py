@@ -22,7 +22,7 @@ MISSING = {
     "config/small.yml": "config/small.yml does not exist; did you mean 'config/small.yaml'?",
     "conf/small.yaml": "conf/small.yaml does not exist; run from",
     "config": "config cannot be read: Is a directory; give a YAML file",
-    "requirements.lock/x.yaml": "requirements.lock/x.yaml cannot be read: Not a directory",
+    "Snakefile/x.yaml": "Snakefile/x.yaml cannot be read: Not a directory",
 }
 BROKEN = {
     "fedht: [1\n": "{file}, line 2, column 1: not valid YAML: ",
@@ -104,11 +104,6 @@ COMMANDS = {
     "compare --against fedavg --configfile missing.yaml": "missing.yaml does not exist; run from",
     "data all --configfile missing.yaml": "missing.yaml does not exist; run from",
 }
-
-
-@pytest.fixture(autouse=True)
-def in_the_checkout(monkeypatch):
-    monkeypatch.chdir(ROOT)
 
 
 def refused(function, *given):
@@ -258,7 +253,6 @@ def test_what_snakemake_says_beside_it_is_left_out(tmp_path, monkeypatch):
 def test_a_terminal_is_told_that_jobs_are_planned_and_not_which_profile(monkeypatch, capsys, terminal):
     monkeypatch.setattr(sys, "argv", ["snakemake", "all", "--cores", "1"])
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    monkeypatch.chdir(ROOT)
     words.of_process.cache_clear()
     words.refuse_options()
     words.of_process.cache_clear()
