@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import ChainMap
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from replifed import cli, parts
 from replifed import settings as config
@@ -420,12 +423,33 @@ def test_the_command_line_is_laid_over_all_files(tmp_path):
         config.load([], ROOT, {"fedht": {"seed": "x"}})
 
 
+OWN = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 9), max_size=2)
+
+
+@pytest.mark.parametrize("read", [documents.load, yaml.safe_load])  # Snakemake reads settings with the other
+@given(mappings=st.lists(st.tuples(st.lists(st.integers(0, 9), max_size=3), OWN), max_size=6))
+def test_a_mapping_merges_what_others_have_merged_and_overridden(read, mappings):
+    """A key of its own counts, then that of the first mapping of a list that has it, as YAML's merge says."""
+    lines, wanted = [], []
+    for number, (earlier, own) in enumerate(mappings):
+        merged = [one for one in earlier if one < number]
+        entries = ["<<: [" + ", ".join(f"*m{one}" for one in merged) + "]"] if merged else []
+        entries += [f"{key}: {value}" for key, value in own.items()]
+        lines.append(f"- &m{number} {{{', '.join(entries)}}}\n")
+        wanted.append({**ChainMap(own, *(wanted[one] for one in merged))})
+    assert read("".join(lines)) == (wanted or None)
+    assert read("a: &a {x: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: *b, y: 3}\n")["c"] == {"x": 2, "y": 3}
+
+
 def test_a_key_that_was_merged_already_stands_there_once():
     text = "base: &base {x: 1}\np: {q: {a: &a {<<: *base, x: 2}}}\nb: {<<: *a, y: 3}\n"
     assert documents.load(text)["b"] == {"x": 2, "y": 3}
     assert documents.load("1: a\n'1': b") == {1: "a", "1": "b"}
     with pytest.raises(yaml.YAMLError, match="a timestamp; put it in quotes"):
         documents.load("{2020-01-01: 1}")
+    for text in ("{<<: 1}", "{<<: [{x: 1}, [2]]}"):
+        with pytest.raises(yaml.YAMLError, match="<< merges a mapping, or a list of mappings"):
+            documents.load(text)
 
 
 @pytest.mark.parametrize(

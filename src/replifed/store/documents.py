@@ -13,24 +13,40 @@ _TAG = "tag:yaml.org,2002:"
 
 
 class _Loader(yaml.CSafeLoader):  # the C parser is ten times faster, and every workflow call parses them all
-    """Rejects a key that stands twice in a mapping; YAML's own loader would silently drop the first."""
+    """Rejects a key that stands twice in a mapping; YAML's own loader would silently drop the first.
+
+    What `<<` merges is the same with each version of PyYAML: 6.0.4 takes of a mapping with a `<<` of its own
+    what that has overridden.
+    """
 
     def __init__(self, stream: Any) -> None:
         super().__init__(stream)
         self._flat: set[yaml.MappingNode] = set()
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Check the keys of a mapping before others are merged into it: once, as it then has these, too."""
-        if node not in self._flat:
-            self._flat.add(node)
-            seen = set()
-            for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-                if (kind := key.tag.rpartition(":")[2]) in ("timestamp", "binary"):
-                    raise _fault(f"the key {key.value!r} is a {kind}; put it in quotes", key.start_mark)
-                if (key.tag, key.value) in seen:
-                    raise _fault(f"the key {key.value!r} stands twice; remove one", key.start_mark)
-                seen.add((key.tag, key.value))
-        super().flatten_mapping(node)
+        """Check the keys of a mapping, then put what is merged before its own: once, as it then has both."""
+        if node in self._flat:
+            return
+        self._flat.add(node)
+        seen = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if (kind := key.tag.rpartition(":")[2]) in ("timestamp", "binary"):
+                raise _fault(f"the key {key.value!r} is a {kind}; put it in quotes", key.start_mark)
+            if (key.tag, key.value) in seen:
+                raise _fault(f"the key {key.value!r} stands twice; remove one", key.start_mark)
+            seen.add((key.tag, key.value))
+        merged, own = [], []
+        for key, value in node.value:
+            if key.tag != _TAG + "merge":
+                own.append((key, value))
+                continue
+            # The last of a key counts: of several mappings, YAML's merge takes the first that has it.
+            for one in reversed(value.value) if isinstance(value, yaml.SequenceNode) else [value]:
+                if not isinstance(one, yaml.MappingNode):
+                    raise _fault("<< merges a mapping, or a list of mappings", one.start_mark)
+                self.flatten_mapping(one)
+                merged += one.value
+        node.value = merged + own
 
 
 def _guarded(construct: Callable[..., Any]) -> Callable[..., Any]:
