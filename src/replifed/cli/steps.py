@@ -68,7 +68,6 @@ def add(commands: Any) -> None:
         "replifed.store.histories:join",
         "Step of the workflow: write the history of a run from those of its shares.",
         "fedht.1.parquet fedht.2.parquet --out fedht.parquet",
-        reads=("files",),
         writes=("out",),
     )
     join.add_argument("files", nargs="+", type=Path, metavar="FILE")
@@ -179,6 +178,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if (arguments.settings is None) != (arguments.out is None):
         raise ConfigError("--settings and --out are given together (by the workflow) or not at all")
     if arguments.settings is not None:
+        if arguments.share:
+            arguments.writes = ()  # it goes with the join, which checks the hash inside: a record would stay
         return call("replifed.papers.jobs:run", arguments)
     of_workflow = ("data", "partition", "tuned", "seeds", "share")
     if given := [name for name in of_workflow if getattr(arguments, name)]:
