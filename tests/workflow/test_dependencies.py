@@ -6,9 +6,12 @@ import importlib
 import re
 import subprocess
 import sys
+import tomllib
+from collections import Counter
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 from copies import ROOT
 from replifed import settings as config
@@ -46,16 +49,52 @@ def test_the_profiles_resume_after_a_kill_and_show_logs(name):
     assert profile["keep-going"] is False
 
 
-def test_the_environments_name_the_same_packages():
-    project = (ROOT / "pyproject.toml").read_text().partition("[project.optional")[0]
-    wanted = dict(re.findall(r'^  "([a-z0-9-]+)([^"]*)",', project, flags=re.MULTILINE))
-    wanted.pop("snakemake")  # runs outside the jobs' environment
-    listed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
-    found = dict(line.split(" ") for line in listed if not line.startswith("python "))
-    found["matplotlib"] = found.pop("matplotlib-base")
-    assert found == wanted
-    lock = (ROOT / "requirements.lock").read_text()
-    assert not {name for name in wanted if not re.search(rf"^{name}==.* \\$", lock, flags=re.MULTILINE)}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+ENVIRONMENT = (ROOT / "environment.yml").read_text()
+
+
+def faults_of_environment(text):
+    """What `environment.yml` lacks, and what it has that pyproject.toml has not, line by line."""
+    first, *_, last = (one.rpartition(" ")[2] for one in PROJECT["classifiers"])
+    python = f"python>={first},<3.{int(last.partition('.')[2]) + 1}"
+    needed = (python, "pip", "pip:", *PROJECT["dependencies"], *EXTRAS["test"])
+    lines = (re.sub("(?=[<>=])", " ", one, count=1) for one in needed)
+    wanted = Counter(re.sub("^matplotlib ", "matplotlib-base ", line) for line in lines)  # without Qt
+    listed = text.partition("\ndependencies:\n")[2]
+    found = Counter(line.partition("#")[0].strip(" -") for line in listed.splitlines())
+    return [
+        *(f"environment.yml lacks the line `- {line}`" for line in wanted - found),
+        *(f"environment.yml: `- {line}` is not in pyproject.toml" for line in found - wanted),
+    ]
+
+
+def test_the_environment_of_conda_has_all_to_run_and_test():
+    assert faults_of_environment(ENVIRONMENT) == []
+    whole = yaml.safe_load(ENVIRONMENT)
+    assert whole["channels"] == ["conda-forge", "bioconda", "nodefaults"]
+    assert whole["dependencies"][-1] == {"pip": ["k-means-constrained >=0.9.1,<1"]}
+
+
+@pytest.mark.parametrize("name", ["python", "matplotlib-base", "snakemake", "k-means-constrained"])
+def test_an_edited_line_of_the_environment_is_named(name):
+    whole, line = re.search(rf"^ +- ({name} .*)\n", ENVIRONMENT, flags=re.MULTILINE).group(0, 1)
+    lacks = f"environment.yml lacks the line `- {line}`"
+    more = "environment.yml: `- {}` is not in pyproject.toml"
+    assert faults_of_environment(ENVIRONMENT.replace(whole, "")) == [lacks]
+    edited = ENVIRONMENT.replace(line, f"{name} >=0")
+    assert faults_of_environment(edited) == [lacks, more.format(f"{name} >=0")]
+    assert faults_of_environment(ENVIRONMENT.replace(whole, 2 * whole)) == [more.format(line)]
+
+
+@pytest.mark.parametrize(("lock", "extras"), {"": ("test", "dev"), "-flower": ("flower",)}.items())
+def test_a_lock_pins_what_is_needed_within_its_bounds(lock, extras):
+    text = (ROOT / f"requirements{lock}.lock").read_text()
+    needed = [*PROJECT["dependencies"], *(one for extra in extras for one in EXTRAS[extra])]
+    for one in map(Requirement, needed):
+        pins = re.findall(rf"^{one.name}==(\S+) .*\\$", text, flags=re.MULTILINE)
+        assert pins or one.name == "replifed", one
+        assert [pin for pin in pins if pin not in one.specifier] == [], one
 
 
 def test_the_lock_of_the_extra_pins_its_plugin_by_hash():
