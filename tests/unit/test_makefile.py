@@ -22,7 +22,7 @@ NAMES = "python3", "python3.11", "python3.12", "python3.13", "python3.14"
 PYTHON = """#!/bin/sh
 echo "$*" | head -n 1 >> "{calls}"
 case "$1 $2" in
-  -c*) code=$2; shift 2; exec {python} -c '
+  -c*) code=$2; shift 2; exec "{python}" -c '
 import sys
 sys.version_info, sys.executable = {version}, "{itself}"
 if {bare}: sys.modules["ensurepip"] = None
@@ -306,7 +306,7 @@ def test_a_folder_that_cannot_be_written_is_refused(checkout):
 def activated(folder, source):
     """An environment whose Python imports the project from `source`, and which has Snakemake."""
     (folder / "bin").mkdir(parents=True)
-    files = {"python": f'PYTHONPATH="{source}" exec {sys.executable} "$@"', "snakemake": 'echo "own $*"'}
+    files = {"python": f'PYTHONPATH="{source}" exec "{sys.executable}" "$@"', "snakemake": 'echo "own $*"'}
     for name, line in files.items():
         (folder / "bin" / name).write_text(f"#!/bin/sh\n{line}\n")
         (folder / "bin" / name).chmod(0o755)

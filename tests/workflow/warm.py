@@ -35,7 +35,10 @@ LIBRARIES = (
     *("matplotlib.backends.backend_pdf", "PIL.Image"),
 )
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-CLIENT = """#!{python} -IS
+# Its first lines are a script of the shell, too: the path of a Python may hold spaces.
+CLIENT = """#!/bin/sh
+'''exec' "{python}" -IS "$0" "$@"
+'''
 import json, os, socket, sys
 
 if sys.argv[1:2] != ["-m"]:
