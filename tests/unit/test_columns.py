@@ -63,7 +63,6 @@ def test_low_and_high_are_said_to_be_the_band_that_is_drawn(paper, name, made):
 
 def test_the_last_pattern_that_fits_counts():
     assert "mean distance" in column("results/fedplt/privacy/fedplt.parquet", "error").meaning
-    assert "communications" in column("figures/cross/rates.csv", "metric").meaning
     assert column("results/fedht/mnist/fedht.parquet", "bits_up").unit == "bits"
     assert column("figures/x/fig1.csv", "nonsense") is None
 

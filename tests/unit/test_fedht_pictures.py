@@ -9,16 +9,10 @@ import pytest
 import scipy.sparse as sp
 
 from replifed.data.table import Table
-from replifed.engine.simulate import objective, simulate
-from replifed.operators.hard_threshold import threshold_by_class
-from replifed.papers.fedht import classes, experiments
-from replifed.papers.fedht.classes import share_unseen
 from replifed.papers.fedht.figures import FIGURES
 from replifed.papers.fedht.supports import apart, support_words, supports
 from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build
-from replifed.randomness import Streams
-from replifed.settings import typed
 
 DRAWING = {"rows": 90, "components": 5, "perplexity": 8}
 PLAN = {"clusters": "kmeans", "count": 10, "parts": 4, "shards_per_client": 2}
@@ -164,32 +158,6 @@ def test_table2(inputs):
     assert readable["Client size (min / median / max)"][2] == "10 / 10 / 10"
 
 
-def test_shares_of_unseen_classes_by_hand():
-    unseen = np.array([[False, False, True], [True, True, False]])
-    # Two features, three classes. Client 0: 3 non-zeros, 1 of them in class 2; client 1: 2, both unseen.
-    u = np.array([[[5.0, 0, 1], [0, 2, 0]], [[1.0, 0, 0], [0, -4, 0]]]).reshape(1, 2, 6)
-    assert share_unseen(u, unseen) == pytest.approx((1 / 3 + 1) / 2)
-    assert threshold_by_class(u, 3, 3).reshape(2, 2, 3)[0].tolist() == [[5, 0, 1], [0, 2, 0]]
-
-
-def test_the_picture_of_unseen_classes_says_what_it_shows():
-    frame = pd.DataFrame(
-        {
-            "variant": ["paper"] * 3 + ["class"] * 3,
-            "round": [0, 1, 2] * 2,
-            "server": [0.0, 0.8, 0.8] * 2,
-            "local": [0.1, 0.2, 0.3, 0.8, 0.8, 0.8],
-            "objective": [2.3, 1.5, 1.2, 2.3, 1.4, 1.0],
-            "local_steps": 10,
-            "step": 0.6,
-        }
-    )
-    left, right = FIGURES["fig6_classes"].show(frame).axes
-    assert left.get_ylabel() == "share, mean over clients" and right.get_ylabel() == "objective"
-    assert len(left.lines) == 3 and len(right.lines) == 2
-    assert right.get_xlabel() == "communication rounds"
-
-
 def test_supports_are_kept_as_numbers_and_compared():
     rng = np.random.default_rng(1)
     models = np.where(rng.random((6, 2 * 48 + 5)) < 0.4, rng.standard_normal((6, 101)), 0.0)
@@ -202,33 +170,3 @@ def test_supports_are_kept_as_numbers_and_compared():
     one, other = np.array([[1, 1, 0, 0], [1, 1, 0, 0]], bool), np.array([[1, 0, 1, 0], [0, 0, 1, 1]], bool)
     assert apart(one, other).tolist() == [0.5, 1.0]
     assert apart(one, one).tolist() == [0.0, 0.0]
-
-
-def test_the_variant_with_the_papers_threshold_is_fediterht(monkeypatch):
-    """Two variants of one digit set; that of Algorithm 2 runs as the method itself does."""
-    rng = np.random.default_rng(2)
-    y = np.arange(120) % 4
-    table = Table(rng.integers(0, 256, (120, 6)).astype(np.uint8), y, {})
-    client = np.arange(120) // 30 * 2 + (y > 1)  # two classes each
-    client[2] = 0  # which has this sample alone of class 2
-    masks, share = [], classes.share_unseen
-    monkeypatch.setattr(classes, "share_unseen", lambda u, unseen: masks.append(unseen) or share(u, unseen))
-    partition = types.SimpleNamespace(clients={1: client})
-    settings = {"seed": 3, "problem": "classes", "loss": "softmax", "dtype": "float64", "sparsity": 12}
-    settings |= {"batch": 5, "local_steps": [3], "step": 0.1, "rounds": 4, "replicates": [1]}
-    settings = typed("fedht", settings)
-    history = experiments.run("fediterht", settings, None, table, partition)
-    assert masks[0][0].tolist() == [False, False, False, True]
-    own = history[history["variant"] == "paper"]
-    method = experiments.algorithm("fediterht", settings, 3, np.array([0.1]), 5)
-    problem = experiments.problem(settings, "", 1, table, partition)
-    whole = simulate(method, problem, Streams(3, (1,)), 4, metrics={"objective": objective})
-    np.testing.assert_allclose(own["objective"], whole.metrics["objective"][:, 0], rtol=1e-12)
-    np.testing.assert_array_equal(own["bits_up"], whole.ledger["bits_up"][:, 0])
-    shares = history.groupby("variant")["local"].last()
-    assert 0 <= shares["paper"] < shares["class"] <= 1
-
-    inputs = types.SimpleNamespace(run=lambda experiment, method: history)
-    frame = FIGURES["fig6_classes"].table(inputs)
-    assert frame["round"].tolist() == [0, 1, 2, 3] * 2
-    assert frame["local"].iloc[0] == own["local"].iloc[1]

@@ -445,7 +445,6 @@ TINY = {
     },
     "epochs": {"epochs": [1, 10, 20, 40], "accelerated_epochs": [10, 50], "rounds": 60, "replicates": [1, 2]},
     "exactness": {"epochs": [10], "rounds": 130, "replicates": [1]},
-    "readings": {"rounds": 20, "settled": 1.0, "rho_grid": [0.1, 3.0, 3], "replicates": [1, 2]},
     "bounds": {"rounds": 5, "replicates": [1, 2]},
     "privacy": {"tau": [0.1, 1.0], "epochs": [1, 3], "replicates": [1, 2]},
     "splitting": {"rho_grid": [0.001, 1000, 3], "replicates": [1]},

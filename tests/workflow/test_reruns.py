@@ -48,7 +48,7 @@ def drawn(*names):
 ENDING = {"write the report", "list what was made, by hash"}
 CLOSING = {"fedht: measure the claims", "collect the claims of all papers"} | ENDING
 FIGURES = (
-    *("fig1", "fig2", "fig3", "fig3_full_batch", "fig4", "fig5", "fig6", "fig6_classes"),
+    *("fig1", "fig2", "fig3", "fig3_full_batch", "fig4", "fig5", "fig6"),
     *("rates", "bias", "tuning", "partitions"),
 )
 READERS_OF_ALL_METHODS = drawn("fig3", "fig3_full_batch", "fig6")
@@ -262,7 +262,7 @@ def test_another_scale_runs_everything_but_the_data(built):
     paper = config.load([ROOT / "config/small.yaml"], root=ROOT)["fedht"]
     together = groups(paper)
     assert set(together) == set(METHODS)
-    assert {name for names in together.values() for name in names} == {*TUNED, "mnist_classes", *PLANTED}
+    assert {name for names in together.values() for name in names} == {*TUNED, *PLANTED}
     for method, names in together.items():
         assert jobs_of("run", [method], [", ".join(names)]) <= jobs
     assert "fedht: make figures and tables of runs" in jobs

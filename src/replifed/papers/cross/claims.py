@@ -1,7 +1,4 @@
-"""Statements that hold on these problems whatever paper a method is from; nothing is open in them.
-
-Communications are counted to the first that is within the target, which is what theorems bound.
-"""
+"""Statements that hold on these problems whatever paper a method is from; nothing is open in them."""
 
 from __future__ import annotations
 
@@ -15,11 +12,10 @@ from replifed.claims.claim import Claim
 from replifed.claims.quantities import Quantity, least, quantity, run
 from replifed.claims.samples import Sample
 from replifed.claims.statements import Statements
-from replifed.papers.cross.paper import EXPERIMENTS, LABELS, PROBLEMS, RATES, WITH_NORM
+from replifed.papers.cross.paper import EXPERIMENTS, LABELS, PROBLEMS, WITH_NORM
 
 CLAIM = Statements("cross")
 _EXACT = ("fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs", "newton")
-_LINEAR = ("scaffold", "fedlin", "slocalgd")
 _CORRECTED = ("scaffold", "scaffnew", "slocalgd", "feddyn", "fedsplit")
 
 
@@ -28,24 +24,6 @@ def last_gap(history: pd.DataFrame) -> Sample:
     """Decimal logarithm of the last gap."""
     gaps = history.sort_values("round").groupby("replicate")["gap"].last().clip(1e-12, 1e12)
     return Sample(np.log10(gaps.to_numpy()), seeds=gaps.index.to_numpy())
-
-
-@quantity
-def exponent(history: pd.DataFrame) -> Sample:
-    """Slope of log communications on log kappa, a seed's; a bound if the target was not always reached."""
-    slopes, bounds, seeds = [], [], []
-    for seed, part in history.groupby("replicate"):
-        slopes.append(np.polyfit(np.log(part["kappa"]), np.log(part["round"]), 1)[0])
-        bounds.append(0 if part["reached"].all() else 1)
-        seeds.append(seed)
-    return Sample(np.array(slopes), np.array(bounds), np.array(seeds))
-
-
-@quantity
-def slowest_fall(history: pd.DataFrame) -> Sample:
-    """Ratio of the logarithms by which Psi and its bound fall: a seed's minimum over condition numbers."""
-    ratios = history.groupby("replicate")["ratio"].min()
-    return Sample(ratios.to_numpy(), seeds=ratios.index.to_numpy())
 
 
 def _below(method: str, other: str, problems: Iterable[str]) -> Quantity:
@@ -97,54 +75,5 @@ def _gaps() -> None:
 
 
 _gaps()
-
-# --- Communications by condition number -----------------------------------------------------------
-
-RATE = CLAIM.given(artefact="rates", unit="ratio")
-
-
-@CLAIM.sentence(
-    "rates.lyapunov",
-    "Theorem of Scaffnew",
-    "At gamma = 1/L and p = 1/sqrt(kappa) Scaffnew's Lyapunov function falls by max(1 - gamma mu, 1 - p^2).",
-)
-def _lyapunov() -> Iterator[Claim]:
-    for where, problem in RATES.items():
-        yield RATE(f"rates.lyapunov.{where.removeprefix('rates_')}").order(
-            f"On {problem} it falls at least so in an iteration, at every condition number.",
-            slowest_fall(run(where, "scaffnew")),
-            published=1.0,
-            least=0.05,
-            because="a twentieth of the exponent; 2 is expected, from (1 - gamma mu)^2 along a curvature of "
-            "mu",
-        )
-
-
-def _grow(method: str) -> Iterator[Claim]:
-    root = method == "scaffnew"
-    like = "the root of kappa" if root else "kappa"
-    for where, problem in RATES.items():
-        yield RATE(f"rates.{method}.{where.removeprefix('rates_')}").near(
-            f"{LABELS[method]}'s communications grow like {like} on {problem}.",
-            0.5 if root else 1.0,
-            exponent(run(where, method)),
-            within=0.1 if root else 0.2,
-            because="a fifth of the exponent: the Lyapunov function's start has kappa in it, and its "
-            "logarithm adds to it"
-            if root
-            else "the same for the larger exponent, and far from one half",
-            note=""
-            if root
-            else "kappa is what its theorem bounds communications by; all methods have sqrt(kappa) local "
-            "steps and their best step, and may do with fewer",
-        )
-
-
-for _method, _like in {"scaffnew": "the root of kappa", **dict.fromkeys(_LINEAR, "kappa")}.items():
-    CLAIM.sentence(
-        "rates.root" if _method == "scaffnew" else f"rates.{_method}",
-        f"Theorem of {LABELS[_method]}",
-        f"{LABELS[_method]}'s communications grow like {_like}.",
-    )(partial(_grow, _method))
 
 CLAIMS, SENTENCES = CLAIM.all(), CLAIM.sentences

@@ -21,7 +21,6 @@ from replifed.engine.trials import Check, Spent, Trials
 from replifed.engine.twins import TWINS
 from replifed.network.fading import Constant
 from replifed.network.ledger import dense_bits
-from replifed.papers.cross import rates
 from replifed.papers.cross.methods import algorithm, tunes, width
 from replifed.papers.cross.problems import Regression, problem, solution
 from replifed.progress import Progress, silent
@@ -54,8 +53,6 @@ def tune(
         reference value; None for a method with no number to tune. Then cost, what the search used of its
         budget, a number of runs, and trials, on which repetitions.
     """
-    if settings.problem == "rates" or settings.problem == "planted_rates":
-        return rates.tune(method, settings, table, partition, progress)
     if not tunes(method):
         return {"method": method, "search": None, "trials": {"replicates": []}}
     chosen = settings.tuning
@@ -83,7 +80,7 @@ class _Trial:
     """One repetition of the search; a multiple's reference value, and so the method, are of its own data."""
 
     def __init__(
-        self, method: str, settings: of.OneRidge, replicate: int, table: Any, partition: Any, spent: Spent
+        self, method: str, settings: of.Experiment, replicate: int, table: Any, partition: Any, spent: Spent
     ) -> None:
         _, exact, own = _problems(method, settings, [replicate], table, partition)
         self._start = own.loss(np.zeros((1, own.dim), own.dtype))
@@ -122,13 +119,11 @@ def run(
     progress: Progress = silent,
 ) -> pd.DataFrame:
     """Run the method on the reported repetitions, side by side, at the multiple that the search chose."""
-    if settings.problem == "rates" or settings.problem == "planted_rates":
-        return rates.run(method, settings, tuned, table, partition, progress)
     plan = _planned(method, settings, tuned, table, partition)
     return execute(method, settings.seed, [plan], progress, total=1)
 
 
-def _planned(method: str, settings: of.OneRidge, tuned: dict | None, table: Any, partition: Any) -> Planned:
+def _planned(method: str, settings: of.Experiment, tuned: dict | None, table: Any, partition: Any) -> Planned:
     """All reported repetitions; message_bits is of one model from each client, and samples of all clients."""
     multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0
     exact, made_for, own = _problems(method, settings, settings.replicates, table, partition)
@@ -155,7 +150,7 @@ def _planned(method: str, settings: of.OneRidge, tuned: dict | None, table: Any,
 
 
 def _problems(
-    method: str, settings: of.OneRidge, replicates: Sequence[int], table: Any, partition: Any
+    method: str, settings: of.Experiment, replicates: Sequence[int], table: Any, partition: Any
 ) -> tuple[Regression, Regression, Regression]:
     """The problem in doubles, for gaps; as the method gets it; and that in the method's precision."""
     exact = problem(settings, replicates, table, partition)

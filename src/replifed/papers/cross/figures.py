@@ -17,7 +17,6 @@ from replifed.engine.audit import differences
 from replifed.engine.trials import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid, X
-from replifed.figures.lines import BLACK, Line
 from replifed.figures.summaries import median_and_range, use_until_target
 from replifed.papers.cross import paper
 
@@ -48,51 +47,6 @@ def _profiles(inputs: Any) -> pd.DataFrame:
         of_kind.setdefault(method, {})[experiment] = inputs.run(experiment, method)
     shares = [profile(runs, _PROFILED, _UNITS).assign(problem=kind) for kind, runs in by_kind.items()]
     return pd.concat(shares, ignore_index=True)
-
-
-_COUNTED, _FALL = "communications", "fall of Psi"
-
-
-def _rates(inputs: Any) -> pd.DataFrame:
-    """Median and range over seeds against the mean kappa, and the theorem's bound."""
-    rows = []
-    for experiment, method in inputs.runs():
-        for _, part in inputs.run(experiment, method).groupby("l2", sort=False):
-            shown = [(_COUNTED, method, part["round"])]
-            if "rate" in part:
-                falls = ((method, "rate"), ("bound", "bound"))
-                shown += [(_FALL, name, -np.log(part[column])) for name, column in falls]
-            for metric, name, values in shown:
-                rows.append(
-                    {
-                        "experiment": experiment,
-                        "metric": metric,
-                        "method": name,
-                        "l2": part["l2"].iloc[0],
-                        "kappa": part["kappa"].mean(),
-                        "multiple": part["multiple"].iloc[0],
-                        "median": values.median(),
-                        "low": values.min(),
-                        "high": values.max(),
-                        "reached": int(part["reached"].sum()),
-                        "seeds": len(part),
-                    }
-                )
-    return pd.DataFrame(rows)
-
-
-def _slopes(ax: Any, panel: pd.DataFrame, lines: Any, x: str) -> None:
-    """Draw the slopes 1/2 and 1 through Scaffnew's first point, where communications are counted."""
-    if panel["metric"].iloc[0] != _COUNTED:
-        return
-    start = panel[panel["method"] == "scaffnew"].sort_values("kappa").iloc[0]
-    kappa = np.array([start["kappa"], panel["kappa"].max()])
-    for power, text in ((0.5, r"$\sqrt{\kappa}$"), (1.0, r"$\kappa$")):
-        grown = start["median"] * (kappa / kappa[0]) ** power
-        ax.plot(kappa, grown, color="#b0b0b0", linewidth=0.8, linestyle=":", zorder=1)
-        ax.annotate(
-            text, (kappa[1], grown[1]), color="#767676", fontsize=7.5, va="bottom", ha="right", clip_on=True
-        )
 
 
 # Panels of the profile, those of the figures: in one panel methods would hide each other.
@@ -347,33 +301,6 @@ FIGURES = by_name(
         title="Corrected local steps",
         caption="As Figure 1, for methods that correct what local steps do to an average; all take part.",
         lines=paper.CORRECTED,
-    ),
-    _grid(
-        "rates",
-        title="Against the condition number",
-        caption="Above: communication rounds until |x - x*|^2 is 1e-4 of what it was, against kappa = max "
-        "L_i / mu, median and range over seeds; each method takes sqrt(kappa) local steps a round, on "
-        "average, and the step that was best on other seeds. Dotted: slopes 1/2 and 1. FedLin and "
-        "S-Local-GD have two exchanges a round. Below: minus the logarithm of the factor by which "
-        "Scaffnew's Lyapunov function falls in an iteration with gamma = 1/L and p = 1/sqrt(kappa), beside "
-        "that of its theorem, max(1 - gamma mu, 1 - p^2). Logistic regression on a9a, clients by k-means, "
-        "and drawn least squares in 24 coordinates, of which four clients see six each.",
-        source=_rates,
-        rows=[By("metric", {_COUNTED: "", _FALL: ""})],
-        columns=[By("experiment", paper.RATES)],
-        lines={
-            **paper.CORRECTED,
-            "fedlin": paper.FIRST_ORDER["fedlin"],
-            "bound": Line("Scaffnew's theorem", BLACK, (0, (2, 1)), "", 1.2),
-        },
-        metric="metric",
-        y={_COUNTED: "communication rounds", _FALL: "- log rate of an iteration"},
-        x={"kappa": "condition number"},
-        log_x=True,
-        log_y=True,
-        annotate=_slopes,
-        width=4.2,
-        height=2.6,
     ),
     _grid(
         "profile",

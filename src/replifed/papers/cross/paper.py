@@ -48,5 +48,3 @@ LABELS = {name: line.label for name, line in EVERY.items()}
 EXPERIMENTS = {"a9a": "a9a", "phishing": "phishing", "mushrooms": "mushrooms", "w8a": "w8a"}
 WITH_NORM = {"a9a_l1": "a9a with a 1-norm", "w8a_l1": "w8a with a 1-norm"}
 PROBLEMS = {**EXPERIMENTS, **WITH_NORM, "planted": "planted sparse model"}
-# Those on which communications are counted against the condition number.
-RATES = {"rates_a9a": "a9a", "rates_planted": "planted least squares"}

@@ -83,7 +83,7 @@ class Regression(DenseLinearModel):
         return self.common_mu_L()[1][:, None]
 
 
-def problem(settings: of.OneRidge, replicates: Sequence[int], table: Any, partition: Any) -> Regression:
+def problem(settings: of.Experiment, replicates: Sequence[int], table: Any, partition: Any) -> Regression:
     """The problem of some repetitions, each with other data.
 
     F has the plain mean of the losses f_i, or `weights` by samples. The partition splits a table's samples,

@@ -70,38 +70,8 @@ class Planted(Common):
     spread: NonNegative = Field(description="spread of clients' models and of scales of features")
 
 
-class _ManyRidges(fields.Repeated):
-    """Communications against the condition number."""
-
-    samples: Count = Field(description="maximum number of a client's samples")
-    ridges: Annotated[Several[Positive], Field(min_length=2)] = Field(description="weights of |x|^2 / 2")
-    target: Positive = Field(description="of |x - x*|^2, as a share of that at the start")
-    rounds: Count = Field(description="maximum number of rounds")
-    lyapunov_every: Count = Field(description="rounds between two evaluations of the Lyapunov function")
-    tuning: Tuning = Field(description="search of each method's step, as a multiple of 1 / L")
-
-
-class Rates(_ManyRidges):
-    """On a data set."""
-
-    problem: Literal["rates"] = Field(description="kind of problem")
-    dataset: Name = Field(description="a data set of the catalogue")
-    partition: Shards = Field(description="how the samples are split between the clients")
-
-
-class PlantedRates(_ManyRidges):
-    """On synthetic least squares."""
-
-    problem: Literal["planted_rates"] = Field(description="kind of problem")
-    clients: Count = Field(description="number of clients")
-    features: Count = Field(description="coordinates")
-    spread: NonNegative = Field(description="spread of clients' models")
-
-
-OnDataSet = Logistic | Own | Composite | Rates
-ManyRidges = Rates | PlantedRates
-OneRidge = Logistic | Own | Composite | Planted
-Experiment = Annotated[OneRidge | ManyRidges, Field(discriminator="problem")]
+OnDataSet = Logistic | Own | Composite
+Experiment = Annotated[OnDataSet | Planted, Field(discriminator="problem")]
 
 
 class Section(fields.Section[Experiment, fields.Artefact]):

@@ -1,35 +1,26 @@
-"""Experiments of the paper, and beyond it; each has a kind.
+"""Experiments of the paper, and on fresh seeds; each has a kind.
 
 * `grid`: all steps eta, numbers M of workers and K of local steps, on one seed, each run with two perturbed
   ones, which show whether it can be reproduced at all;
 * `fresh`: at each (M, K) the step that is best on some seeds, and the one that the authors chose, on other
-  seeds;
-* `clients`: the same methods in the library's own engine, on clients with different data.
+  seeds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.registry import method_class
-from replifed.engine.plans import Planned, execute, in_one_table, run_plan
+from replifed.engine.plans import in_one_table
 from replifed.engine.twins import TWINS
-from replifed.network.participation import FixedSize
 from replifed.papers.fedac import published
 from replifed.papers.fedac.coupled import Logistic, Numbers, constants_of, draw, joined, objectives
 from replifed.papers.fedac.paper import VARIANTS
-from replifed.problems.clients import stacked
-from replifed.problems.dense import DenseLinearModel
-from replifed.problems.losses import loss_named
-from replifed.problems.minimiser import minimiser
 from replifed.progress import Progress, silent
-from replifed.randomness import generator
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,10 +48,7 @@ def tune(
         step, the best of those that are stable, or of all if none is; and trials, on which seeds.
     """
     assert settings.kind != "grid"  # it tunes nothing
-    if settings.kind == "clients":
-        search = list(_search_clients(method, settings, table, partition, progress))
-    else:
-        search = list(_search_fresh(method, settings, table, progress))
+    search = list(_search_fresh(method, settings, table, progress))
     return {"method": method, "search": search, "trials": {"replicates": settings.tuning.replicates}}
 
 
@@ -75,13 +63,9 @@ def run(
     """Run an experiment; objectives are those of the output at the recorded steps t, in column round."""
     if settings.kind == "grid":
         return _grid(method, settings, table, progress)
-    assert tuned is not None  # as all but grids have
+    assert tuned is not None  # as fresh seeds have
     steps = {(found["method"], found["M"], found["K"]): found["step"] for found in tuned["search"]}
-    if settings.kind == "fresh":
-        return _fresh(method, settings, steps, table, progress)
-    (name,) = variants(method, settings)
-    plans = _clients(name, settings, steps, table, partition)
-    return execute(name, settings.seed, plans, progress, total=len(settings.local_steps))
+    return _fresh(method, settings, steps, table, progress)
 
 
 def variants(method: str, settings: of.Experiment) -> list[str]:
@@ -209,74 +193,3 @@ def _fresh(method: str, settings: of.Fresh, steps: dict, table: Any, progress: P
             frames.append(_lines(settings, runs, values, replicate=seed, choice=choice, M=M, K=K))
     frame = in_one_table(frames)
     return frame.assign(gap=np.maximum(frame["objective"] - problem.minimum, _LEAST))
-
-
-# --- Clients with different data ------------------------------------------------------------------
-
-
-def _search_clients(
-    method: str, settings: of.Clients, table: Any, partition: Any, progress: Progress
-) -> Iterator[dict[str, Any]]:
-    (name,) = variants(method, settings)
-    steps, seeds = np.array(settings.tuning.steps), settings.tuning.replicates
-    eta, replicates = np.tile(steps, len(seeds)), np.repeat(seeds, len(steps)).tolist()
-    # A data set a run: cohorts ask for one, or for as many as runs.
-    problem, least = _client_problem(settings, replicates, table, partition)
-    for done, K in enumerate(settings.local_steps):
-        progress(f"search K = {K}", done, len(settings.local_steps))
-        history = run_plan(_of_clients(name, settings, K, eta, problem, replicates), settings.seed).history
-        gaps = np.clip(history.metrics["objective"][-1] - least, _LEAST, 1e6)
-        scores = np.log10(gaps).reshape(len(seeds), -1).mean(axis=0)
-        choice = _choice(steps, scores, np.ones(len(steps), bool))
-        yield {"method": name, "M": settings.clients, "K": K, **choice}
-
-
-def _clients(name: str, settings: of.Clients, steps: dict, table: Any, partition: Any) -> Iterator[Planned]:
-    """All seeds at the step of each K, with a gap to the true minimum."""
-    seeds, M = settings.replicates, settings.clients
-    problem, least = _client_problem(settings, seeds, table, partition)
-    for K in settings.local_steps:
-        eta = steps[name, M, K]
-        yield replace(
-            _of_clients(name, settings, K, np.full(len(seeds), eta), problem, seeds),
-            labels={"M": M, "K": K, "eta": eta},
-            derived={"gap": lambda history: np.maximum(history.metrics["objective"] - least, _LEAST)},
-        )
-
-
-def _of_clients(
-    name: str, settings: of.Clients, K: int, eta: NDArray, problem: Any, replicates: Sequence[int]
-) -> Planned:
-    """Runs at steps `eta` (R,) from zero; a client takes one sample a step."""
-    return Planned(
-        algorithm=method_class(VARIANTS[name].method)(step=eta, local_steps=K, batch=1),
-        problem=problem,
-        replicates=replicates,
-        rounds=settings.iterations // K,
-        record_every=max(settings.every // K, 1),
-        options={"cohort": None if settings.cohort is None else FixedSize(settings.cohort)},
-    )
-
-
-def _client_problem(
-    settings: of.Clients, replicates: Sequence[int], table: Any, partition: Any
-) -> tuple[Any, NDArray]:
-    """The problem of some repetitions, each with other clients, and the least objective of each.
-
-    All clients have the same number of samples, drawn, at most that of the settings. Where these are `mixed`,
-    they are then shared out anew, so that clients have one distribution, as in the paper, and the problem as
-    a whole is the same.
-    """
-    data_sets, labels = [], np.where(table.y > 0, 1.0, -1.0)
-    for replicate in replicates:
-        rng = generator(settings.seed, replicate, None, "deal")
-        client = partition.clients[replicate]
-        rows = [rng.permutation(np.flatnonzero(client == i)) for i in range(settings.clients)]
-        size = min(settings.samples, *map(len, rows))
-        of_client = np.stack([held[:size] for held in rows])
-        if settings.mixed:
-            of_client = rng.permutation(of_client.ravel()).reshape(of_client.shape)
-        data_sets.append([(table.X[held].toarray(), labels[held]) for held in of_client])
-    X, y, sizes = stacked(data_sets)
-    problem = DenseLinearModel(X, y, loss_named("logistic"), sizes=sizes, l2=settings.l2)
-    return problem, problem.loss(minimiser(problem, len(replicates)))

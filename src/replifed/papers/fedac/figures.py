@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.grid import By, Grid
 from replifed.figures.lines import GREY, Line
-from replifed.figures.style import panels, styled
-from replifed.figures.summaries import over_repetitions
 from replifed.papers.fedac import published
 from replifed.papers.fedac.measures import AGREES, all_runs, deviations, drawn, fresh_orders, points
-from replifed.papers.fedac.paper import DRAWN, EPSILON_OPTIMUM, LINES, OPTIMA, VARIANTS
+from replifed.papers.fedac.paper import DRAWN, EPSILON_OPTIMUM, LINES, OPTIMA
 
 _X = {"M": "workers M", "K": "local steps K"}
 _OPEN: dict[str, Any] = {"dashes": "", "size": 7.0, "filled": False}  # look of published points
@@ -97,64 +94,6 @@ def _paper_figures() -> Iterator[Grid]:
         )
 
 
-def _chaotic(inputs: Any) -> pd.DataFrame:
-    """Share of runs that depend on rounding, by method, eta and K: of last and of best objectives."""
-    runs = all_runs(inputs)
-    shares = runs.groupby(["method", "eta", "K"])[["chaotic_final", "chaotic_best"]].mean()
-    return shares.assign(runs=runs.groupby(["method", "eta", "K"]).size()).reset_index()
-
-
-@styled
-def _draw_chaotic(frame: pd.DataFrame) -> Figure:
-    methods = [name for name in VARIANTS if (frame["method"] == name).any()]
-    across = min(len(methods), 3)
-    title = "FedAc · Numbers that can be reproduced"
-    made, cells = panels(len(methods), across, title=title, width=2.7, height=3.2)
-    etas, numbers = np.sort(frame["eta"].unique()), np.sort(frame["K"].unique())
-    image = None
-    for number, (ax, method) in enumerate(zip(cells, methods, strict=True)):
-        table = frame[frame["method"] == method].pivot_table(index="eta", columns="K", values="chaotic_final")
-        table = table.reindex(index=etas, columns=numbers)
-        # Not pcolormesh, which shows nothing of a single column.
-        image = ax.imshow(
-            table.to_numpy(), cmap="magma_r", vmin=0, vmax=1, origin="lower", aspect="auto", rasterized=True
-        )
-        ax.set_xticks(range(len(numbers)), [str(K) for K in numbers], rotation=90)
-        ax.set_yticks(
-            range(len(etas)), [f"{eta:g}" for eta in etas] if number % across == 0 else [""] * len(etas)
-        )
-        ax.set_title(LINES[method].label, loc="left")
-        ax.set_xlabel("local steps K")
-        ax.grid(False)
-    for ax in cells[::across]:
-        ax.set_ylabel("step eta")
-    made.colorbar(image, ax=cells, label="share of last objectives")
-    return made
-
-
-_CASES = {
-    "kmeans": "k-means clients",
-    "mixed": "the same samples, mixed",
-    "cohort": "a cohort of k-means clients",
-}
-
-
-def _last_gaps(inputs: Any) -> pd.DataFrame:
-    """Last gap of each seed: experiment, method, K, mean, low and high of its decimal logarithm."""
-    frames = []
-    for experiment, method in inputs.runs():
-        runs = inputs.run(experiment, method).groupby(["method", "K", "replicate"], sort=False)
-        last = np.log10(runs["gap"].last().clip(1e-15, 1e6)).reset_index()
-        frames.append(over_repetitions(last, ("method", "K"), "gap").assign(experiment=experiment))
-    frame = pd.concat(frames, ignore_index=True).rename(columns={"sets": "seeds"})
-    return frame[["experiment", "method", "K", "mean", "low", "high", "seeds"]]
-
-
-def _as_gaps(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table has decimal logarithms."""
-    return frame.assign(**{column: 10.0 ** frame[column] for column in ("mean", "low", "high")})
-
-
 # -- Tables --------------------------------------------------------------------------------------------
 
 
@@ -217,34 +156,7 @@ def _exponent(part: pd.DataFrame, K: int, name: str = "exponent") -> str:
     return f"{first[name]:.2f} [{first[f'{name}_low']:.2f}, {first[f'{name}_high']:.2f}]"
 
 
-FIGURES = by_name(
-    *_paper_figures(),
-    Made(
-        "reproducible",
-        "Numbers that can be reproduced",
-        "Share of runs, over l2 and M, whose last objective is sensitive to rounding: with a start or a "
-        "step longer by 1e-10 the run ends elsewhere. No machine can reproduce such numbers.",
-        _chaotic,
-        _draw_chaotic,
-    ),
-    figure(
-        "clients",
-        title="Clients with data of their own",
-        caption="Beyond the paper: the gap at the end against K, geometric mean over seeds with 95 % "
-        "interval, at the step that is best on other seeds, l2 = 1e-3. Clients by k-means; the same samples "
-        "assigned at random; and a cohort of the k-means clients in each round. One sample a client and "
-        "step.",
-        source=_last_gaps,
-        shown=_as_gaps,
-        columns=[By("experiment", _CASES)],
-        series="method",
-        lines=LINES,
-        x={"K": _X["K"]},
-        y="last gap F − F*",
-        width=3.5,
-        height=2.8,
-    ),
-)
+FIGURES = by_name(*_paper_figures())
 
 TABLES = by_name(
     Made(

@@ -17,7 +17,6 @@ from replifed.settings.fields import (
     Positive,
     Replicates,
     Several,
-    Shards,
 )
 
 
@@ -60,26 +59,7 @@ class Fresh(Common):
     tuning: Around = Field(description="search of the step")
 
 
-class Among(fields.Settings):
-    """Search of a step in a list."""
-
-    replicates: Replicates = Field(description="seeds of the search, none of them reported")
-    steps: Several[Positive] = Field(description="steps that are tried")
-
-
-class Clients(Common):
-    """Clients with different data, in the library's engine."""
-
-    kind: Literal["clients"] = Field(description="kind of experiment")
-    partition: Shards = Field(description="how the samples are split between the clients")
-    clients: Count = Field(description="number M of clients")
-    samples: Count = Field(description="maximum number of a client's samples")
-    mixed: bool = Field(False, description="true shares the samples out anew, at random")
-    cohort: Maybe[Count] = Field(None, description="clients that take part in a round; all by default")
-    tuning: Among = Field(description="search of the step")
-
-
-Experiment = Annotated[Grid | Fresh | Clients, Field(discriminator="kind")]
+Experiment = Annotated[Grid | Fresh, Field(discriminator="kind")]
 
 
 class Section(fields.Paper[Experiment, Artefact]):

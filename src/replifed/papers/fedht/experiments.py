@@ -27,10 +27,10 @@ from replifed.engine.search import Grid, Search
 from replifed.engine.simulate import nonzeros, objective
 from replifed.engine.trials import Check, Spent, Trials, best_printed, tune_steps
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.papers.fedht.classes import digits, images, local_share, server_share
 from replifed.papers.fedht.simulations import biased, planted, simulation, simulations
 from replifed.papers.fedht.supports import support_words
-from replifed.problems.dense import in_span
+from replifed.problems.clients import stacked
+from replifed.problems.dense import DenseLinearModel, in_span
 from replifed.problems.losses import loss_named
 from replifed.problems.sparse import SparseLinearModel
 from replifed.progress import Progress, silent
@@ -90,9 +90,17 @@ def problem(settings: Compared, level: str, replicate: int, table: Any = None, p
         return simulation(settings, _variances(level), replicate)
     client, dtype = partition.clients[replicate], np.dtype(settings.dtype)
     if settings.loss == "softmax":
-        return images(table, client, dtype)
+        return _images(table, client, dtype)
     X, y = table.X.astype(dtype), table.y.astype(dtype)
     return SparseLinearModel(X, y, loss_named(settings.loss), client)
+
+
+def _images(table: Any, client: NDArray, dtype: np.dtype) -> DenseLinearModel:
+    """Softmax regression on pixels in [0, 1], stacked by client."""
+    held = [np.flatnonzero(client == i) for i in range(int(client.max()) + 1)]
+    X, y, sizes = stacked([[(table.X[rows], table.y[rows]) for rows in held]], dtype)
+    X /= 255
+    return DenseLinearModel(X, y, loss_named("softmax", int(table.y.max()) + 1), sizes=sizes)
 
 
 def _variances(level: str) -> tuple[float, float]:
@@ -261,8 +269,6 @@ def run(
             plans = _planted(method, settings)
         case "biased":
             plans = _biased(method, settings)
-        case "classes":
-            plans = _classes(method, settings, table, partition)
         case _:
             plans = _compared(method, settings, tuned, table, partition)
     return execute(method, settings.seed, plans, progress)
@@ -417,18 +423,3 @@ def _to_solution(
         metrics={**METRICS, "error": error},
         record_every=settings.record_every,
     )
-
-
-def _classes(method: str, settings: of.Classes, table: Any, partition: Any) -> Iterator[Planned]:
-    """Both thresholds of digits; columns server and local are shares of non-zeros in unseen classes."""
-    (K,), step = settings.local_steps, settings.step
-    for replicate, variant in product(settings.replicates, ("paper", "class")):
-        client, dtype = partition.clients[replicate], np.dtype(settings.dtype)
-        yield Planned(
-            algorithm=algorithm(method, settings, K, step, settings.batch),
-            problem=digits(table, client, dtype, by_class=variant == "class"),
-            replicates=[replicate],
-            rounds=settings.rounds,
-            labels={"variant": variant, "local_steps": K, "step": step, "replicate": replicate},
-            metrics={"objective": objective, "server": server_share, "local": local_share},
-        )

@@ -65,17 +65,6 @@ class DataSet(Compared):
     supports: bool = Field(False, description="whether the models' supports near the end are kept")
 
 
-class Classes(Common):
-    """FedIterHT with a local threshold in each class."""
-
-    problem: Literal["classes"] = Field(description="kind of data")
-    dataset: Name = Field(description="a data set of the catalogue")
-    partition: Shards = Field(description="how the samples are split between the clients")
-    batch: Count = Field(description="samples of a mini-batch")
-    local_steps: Annotated[Counts, Field(max_length=1)] = Field(description="number of local steps, K")
-    step: Positive = Field(description="step size of the local steps")
-
-
 class Planted(Common, fields.Recorded):
     """Where the theorems' conditions hold."""
 
@@ -119,7 +108,7 @@ class Drawing(fields.Settings):
     perplexity: Maybe[Positive] = Field(None, description="perplexity of t-SNE")
 
 
-Experiment = Annotated[Simulation | DataSet | Classes | Planted | Biased, Field(discriminator="problem")]
+Experiment = Annotated[Simulation | DataSet | Planted | Biased, Field(discriminator="problem")]
 
 
 class Section(fields.Paper[Experiment, fields.ArtefactWith[Drawing]]):

@@ -280,15 +280,6 @@ def _penalty(settings: of.Penalties, progress: Progress) -> Iterator[pd.DataFram
         yield _rates_frame(trial, errors, rho=rho)
 
 
-def _readings(settings: of.Penalties, progress: Progress) -> Iterator[pd.DataFrame]:
-    """Rates at every rho under other readings of the set-up."""
-    set_ups = list(itertools.product(("planted", "classification"), ("sum", "mean")))
-    for done, (data, loss) in enumerate(set_ups):
-        progress(f"{loss}, {data}", done, len(set_ups))
-        for frame in _penalty(settings.with_(loss=loss, data=data), progress):
-            yield frame.assign(loss=loss, labels=data)
-
-
 def _cohort(settings: of.Epochs, who: str) -> FixedSize | None:
     """Of "all" agents or of "half" of them."""
     return FixedSize(settings.agents // 2) if who == "half" else None
@@ -488,7 +479,6 @@ _OF_FEDPLT: dict[str, Callable[[Any, Progress], Iterator[pd.DataFrame]]] = {
     "exactness": _exactness,
     "bounds": _bounds,
     "privacy": _privacy,
-    "readings": _readings,
     "splitting": _splitting,
     "variants": _variants,
 }

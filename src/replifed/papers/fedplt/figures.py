@@ -106,24 +106,6 @@ def _by_epochs(inputs: Inputs) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True).assign(rho=rho)
 
 
-# -- Readings of the set-up ----------------------------------------------------------------------------
-
-SET_UPS = {
-    ("sum", "planted"): method_line("fedplt", "sum of the losses, planted model (used here)"),
-    ("mean", "planted"): Line("mean of the losses (as printed), planted model", style.BLUE, (0, (4, 2)), "s"),
-    ("sum", "classification"): Line("sum, make_classification", style.GREEN, "-", "^"),
-    ("mean", "classification"): Line("mean, make_classification", style.VERMILLION, (0, (4, 2)), "D"),
-}
-
-
-def _set_ups(inputs: Inputs) -> pd.DataFrame:
-    return over_repetitions(inputs.run("readings", "fedplt"), ("loss", "labels", "rho"), "rate")
-
-
-def _as_pairs(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(set_up=list(zip(frame["loss"], frame["labels"], strict=True)))
-
-
 # -- Bounds --------------------------------------------------------------------------------------------
 
 BOUND_LINES = {
@@ -363,20 +345,5 @@ FIGURES = by_name(
         others=[_COMPOSED],
         width=3.5,
         height=2.6,
-    ),
-    figure(
-        "readings",
-        title="Readings of the set-up (not in the paper)",
-        caption="Rates with summed and averaged losses and two kinds of data; the published best ρ and rate "
-        "are thin and black. Each ρ is one for all data sets here, which costs some hundredths against Table "
-        "II, where each data set has its own.",
-        source=_set_ups,
-        shown=_as_pairs,
-        columns=[X("rho")],
-        series="set_up",
-        lines=SET_UPS,
-        references=_BEST_RATE,
-        y="convergence rate, N_e = 10",
-        width=6.4,
     ),
 )

@@ -130,9 +130,9 @@ class Noise(LocalSteps):
 
 
 class Penalties(LocalSteps):
-    """Figure 2, and which reading of the set-up gives the published numbers."""
+    """Figure 2."""
 
-    problem: Literal["penalty", "readings"] = Field(description="what is run")
+    problem: Literal["penalty"] = Field(description="what is run")
     rho_grid: RhoGrid
     valley: fields.Maybe[RhoGrid] = None
     settled: Positive = Field(

@@ -1,4 +1,4 @@
-"""Figures 1, 2, 3 and 6: objectives by local steps, heterogeneity and method; classes that a client lacks."""
+"""Figures 1, 2, 3 and 6: objectives by local steps, heterogeneity and method."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from replifed.figures.curves import note
 from replifed.figures.grid import By, Grid, Reference, X
-from replifed.figures.lines import BLUE, GREY, VERMILLION, Line, sequence_lines
+from replifed.figures.lines import Line, sequence_lines
 from replifed.papers.fedht.paper import (
     COMPARISON_READINGS,
     EXPERIMENTS,
@@ -186,34 +186,6 @@ _against_iht = partial(
     ],
 )
 
-# -- Classes of which a client holds no sample ---------------------------------------------------------
-
-_VARIANTS = {
-    "paper": Line("threshold over all weights (Algorithm 2)", BLUE),
-    "class": Line("threshold in each class", VERMILLION),
-    "server": Line("server's model, either way", GREY, "--"),
-}
-_METRICS = {"local": "non-zeros in classes that the client does not see", "objective": "objective"}
-
-
-def _classes(inputs: Inputs) -> pd.DataFrame:
-    """Share of unseen classes in the supports, and the objective, round by round, for both variants."""
-    history = inputs.run("mnist_classes", "fediterht")
-    # The local steps of a round begin at the server's model of the round before.
-    history = history.assign(local=history.groupby(["variant", "replicate"])["local"].shift(-1))
-    columns = ["variant", "round", "server", "local", "objective", "local_steps", "step"]
-    return history.loc[history["local"].notna(), columns].reset_index(drop=True)
-
-
-def _shares_and_objective(frame: pd.DataFrame) -> pd.DataFrame:
-    """Curves of the table of `_classes`; column metric is "local" or "objective"."""
-    later = frame[frame["round"] > 0]
-    # Equally many clients have each class: of a shared model the share of unseen classes is one number.
-    server = later[later["variant"] == "class"].assign(variant="server", local=later["server"])
-    panels = (("local", later), ("local", server), ("objective", frame))
-    return pd.concat(part.assign(metric=metric, mean=part[metric]) for metric, part in panels)
-
-
 OBJECTIVES = (
     _figure(
         "fig1",
@@ -276,24 +248,5 @@ OBJECTIVES = (
         pages=[X("round", "iterations", "bits")],
         columns=[_SHORT],
         width=3.2,
-    ),
-    Grid(
-        "fig6_classes",
-        prefix="FedHT",
-        title="FedIterHT on MNIST by class (not in the paper)",
-        caption="Left, how much of the support of the server's model and of the clients' models after their "
-        "local steps lies in classes that the client holds no sample of; right, the objective. The local "
-        "threshold of Algorithm 2 stands next to a variant that keeps tau / 10 weights of each class.",
-        source=_classes,
-        shown=_shares_and_objective,
-        columns=[By("metric", _METRICS)],
-        series="variant",
-        lines=_VARIANTS,
-        metric="metric",
-        y={"local": "share, mean over clients", "objective": "objective"},
-        x={"round": "communication rounds"},
-        log_y=False,
-        settings=_STEPS,
-        height=3.0,
     ),
 )
