@@ -48,7 +48,6 @@ COMMANDS = {
         "replifed claims accept --golden reference --file results/claims.csv"
     ),
     # These name a command in a description.
-    "replifed --help": "replifed --help",
     "replifed claims document": "replifed claims document --help",
     "replifed claims --why": "replifed claims --reference --why fedplt.fig3.exact",
     "replifed compare": "replifed compare --help",

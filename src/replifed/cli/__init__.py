@@ -2,7 +2,7 @@
 
 Handlers import modules when they run, so that a job does not wait for imports that it does not use.
 
-commands for people (without one: the runs of this folder, and what comes next):
+commands for people:
   list        papers, artefacts, data sets and methods; and jobs, with the time that they took
   make        make one figure or table, a paper, or all, by name
   run         run one method on one experiment
@@ -19,7 +19,6 @@ commands for people (without one: the runs of this folder, and what comes next):
   archive     write a run as one zip, described as an RO-Crate
   certificate compare one paper with the reference run, as CODECHECK asks
   columns     name columns without a written meaning (docs/columns.md has the others)
-  completion  write the script by which a shell completes commands and names
   manifest verify   name files that have changed since they were made
   schema      write the schema from which editors complete and check the settings
 
@@ -56,14 +55,12 @@ from replifed.cli import (
     check,
     claims,
     columns,
-    completion,
     data,
     export,
     judge,
     listing,
     make,
     new,
-    next_steps,
     runs,
     steps,
 )
@@ -85,17 +82,15 @@ _EPILOG = "\n".join(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, by default with the arguments of the process; return its status.
 
-    Without arguments, print what has been run in this folder, and what comes next.
+    Without arguments, print the help.
 
     The status is 0 on success, 1 if something differs or does not hold, 2 after an error that the user can
     act on, 128 and the signal's number after Ctrl-C, SIGTERM or SIGHUP, 141 if the reader of the output has
     closed it, else that of the call of Snakemake.
     """
     words = sys.argv[1:] if argv is None else argv
-    arguments = _parser().parse_args(words) if words else None
+    arguments = _parser().parse_args(words or ["--help"])
     try:
-        if arguments is None:
-            return next_steps.show()
         _notice_ends()
         hashes.check(files_of(arguments, arguments.reads))
         status = call(arguments.handler, arguments)
@@ -154,5 +149,4 @@ def _parser() -> argparse.ArgumentParser:
     )
     for module in (listing, make, check, export, new, judge, steps, data, claims, runs, columns):
         module.add(commands)
-    completion.add(commands, parser)
     return parser
