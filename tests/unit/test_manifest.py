@@ -169,6 +169,15 @@ def test_a_copy_without_hidden_folders_is_told_and_nothing_of_it_is_to_be_remove
     )
 
 
+def test_a_flip_anywhere_in_a_record_is_named(made):
+    place = Path("figures/.hashes/a.csv")
+    content = place.read_bytes()
+    for k in range(len(content)):
+        place.write_bytes(content[:k] + bytes([content[k] ^ 1]) + content[k + 1 :])
+        _, [fault] = verify(Path("manifest.csv"), FOLDERS)
+        assert fault.startswith("figures/a.csv: "), k
+
+
 @pytest.mark.parametrize(
     "record", ["", "x 1", f"{64 * 'a'} {5000 * '1'}", f"{64 * 'a'} \N{ARABIC-INDIC DIGIT ONE}", None]
 )

@@ -19,7 +19,7 @@ from replifed.errors import DataError
 from replifed.store.atomic import write_text
 
 FOLDER = ".hashes"
-_RECORD = re.compile(r"([0-9a-f]{64}) ([0-9]{1,18})\s*")
+_RECORD = re.compile(r"([0-9a-f]{64}) ([0-9]{1,18})\n?")
 # Set by the workflow for its jobs: the user's ``--configfile ...`` and ``--config ...``, which commands for
 # targets need.
 CONFIGFILES_VARIABLE, CONFIG_VARIABLE = "REPLIFED_CONFIGFILES", "REPLIFED_CONFIG"
