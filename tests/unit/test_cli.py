@@ -93,9 +93,9 @@ def test_tune_with_and_without_data(calls):
 
 def test_run_as_a_step(calls):
     words = ["run", "fedht", "mnist", "fedavg", "--settings", SETTINGS, "--out", "r.parquet"]
-    words += ["--tuned", "t=1.json", "--seeds", "n.json"]
+    words += ["--tuned", "t=1.json"]
     assert cli.main(words) == 0
-    named = {"tuned": Path("t=1.json"), "seeds": Path("n.json"), "out": Path("r.parquet")}
+    named = {"tuned": Path("t=1.json"), "out": Path("r.parquet")}
     files = {"data": None, "partition": None, "share": None, **named}
     assert calls == [("run", (), JOB | files)]
     assert cli.main([*words, "--share", "2/5"]) == 0

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from replifed import cli, parts
 from replifed import settings as config
 from replifed.errors import ConfigError
-from replifed.settings import checks, needs, reading, subsets
+from replifed.settings import needs, reading, subsets
 from replifed.store import documents
 
 ROOT = Path(__file__).parents[2]
@@ -234,13 +234,6 @@ def test_a_fault_is_one_line_that_names_key_value_and_way_out(whole, name):
     assert len(lines) == 1, lines
     for word in words:
         assert word in lines[0]
-
-
-def test_a_run_is_split_only_if_its_repetitions_are_known():
-    experiment = {"methods": ["fedht"], "split": {"fedht": 2}, "replicates": [1, 2], "pilot": [3, 4]}
-    ((path, text),) = checks._experiment_errors(experiment)
-    assert path == ("split",)
-    assert text.endswith("expected an experiment without `pilot`, whose repetitions are known")
 
 
 SPLIT = {"clusters": "iid", "clients": 3}

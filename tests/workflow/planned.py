@@ -108,8 +108,6 @@ def _of_experiment(plan: Plan, paper: str, name: str) -> Iterator[Job]:
     if "partition" in section:
         message, inputs = f"split the data of {name} between the clients", plan.partition_inputs(paper, name)
         yield job(message, f"partition:{name}", inputs, "partition")
-    if "pilot" in section:
-        yield job(f"count the seeds of {name}", f"seeds:{name}", plan.seeds_inputs(paper, name), "pilot")
     for method in section["methods"]:
         of, key = f"{method} on {name}", f"{name}/{method}"
         if "tuning" in section:

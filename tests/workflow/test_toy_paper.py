@@ -1,6 +1,5 @@
-"""A paper more, of two files: its results, its claims one by one, and the seeds that a pilot asks for."""
+"""A paper more, of two files: its results, and its claims one by one."""
 
-import json
 import subprocess
 import sys
 
@@ -8,7 +7,6 @@ import pandas as pd
 import pytest
 
 from copies import copy_repository, surroundings
-from replifed.claims.seeds import number_for
 
 SETTINGS = """
 toy:
@@ -70,30 +68,16 @@ CLAIMS = [
     CLAIM.value("end", "It ends at zero.", "0.000", last(BOWL), rival=0.1),
 ]
 '''
-# The same paper with a pilot, whose claims say how many seeds are run.
-REPLICATES = "replicates: [1, 2, 3, 4, 5]"
-PILOT = f"replicates: {[*range(1, 41)]}, pilot: {[*range(101, 106)]}"
-CLAIMS = """
-from replifed.claims.curves import curves, first
-from replifed.claims.quantities import run
-from replifed.claims.statements import Statements
-
-CLAIM = Statements("piloted", artefact="fig1")
-BOWL = curves(run("bowl", "fedavg"))
-CLAIMS = [CLAIM.near("start", "It starts at 2.5.", 2.5, first(BOWL), within=0.25, because="a tenth")]
-"""
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A copy with both papers in which `all` has run."""
-    copy = copy_repository(tmp_path_factory.mktemp("made"), stubs={}, papers=("toy", "piloted"))
-    for paper, settings in {"toy": SETTINGS, "piloted": SETTINGS.replace(REPLICATES, PILOT)}.items():
-        (copy.folder / f"config/papers/{paper}.yaml").write_text(settings.replace("toy:", f"{paper}:"))
-        folder = copy.folder / "src/replifed/papers" / paper
-        folder.mkdir()
-        (folder / "__init__.py").write_text(PAPER.replace('"toy"', f'"{paper}"'))
-    (folder / "claims.py").write_text(CLAIMS)
+    """A copy with the paper in which `all` has run."""
+    copy = copy_repository(tmp_path_factory.mktemp("made"), stubs={}, papers=("toy",))
+    (copy.folder / "config/papers/toy.yaml").write_text(SETTINGS)
+    folder = copy.folder / "src/replifed/papers/toy"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(PAPER)
     done = copy.snakemake("all", "--cores", "1")
     assert done.status == 0, done.text
     return copy
@@ -109,7 +93,6 @@ def test_a_paper_more_is_two_files(made):
     statements = pd.read_csv(made.folder / "results/statements.csv").set_index("statement_id")
     of_verdicts = {"holds": "reproduced", "fails": "deviates", "inconclusive": "inconclusive"}
     assert statements["status"].to_dict() == {name: of_verdicts[one] for name, one in verdicts.items()}
-    del verdicts["piloted.start"]
     assert verdicts == {"toy.descends": "holds", "toy.end": "holds"}
     assert pd.read_csv(made.folder / "results/not_claimed.csv").empty
     assert (made.folder / "figures/toy/fig1.png").stat().st_size > 5000
@@ -139,39 +122,3 @@ def test_an_unknown_method_is_refused(made):
     wrong = made.snakemake("all", "--cores", "1", "--config", setting)
     assert wrong.status == 1
     assert "nobody" in wrong.text
-
-
-def seeds_and_histories(copy):
-    """How many seeds the pilot asks for, its history, and that of the runs that are reported."""
-    folder = copy.folder / "results/piloted"
-    histories = [pd.read_parquet(folder / name / "fedavg.parquet") for name in ("bowl_pilot", "bowl")]
-    return json.loads((folder / "bowl/seeds.json").read_text()), *histories
-
-
-def test_claims_get_the_seeds_that_a_pilot_says_they_need(made):
-    found, pilot, reported = seeds_and_histories(made)
-    assert sorted(set(pilot["replicate"])) == [*range(101, 106)]
-    starts = pilot[pilot["round"] == 0]["objective"]
-    wanted = number_for(starts.std(), 0.25, 5)
-    assert found["asked"]["piloted.start"] == found["seeds"] == wanted
-    assert 5 < wanted < 40
-    assert sorted(set(reported["replicate"])) == [*range(1, wanted + 1)]
-    assert claims_of(made).loc["piloted.start", "seeds"] == wanted
-    assert made.snakemake("verify", "--cores", "1").status == 0
-    assert not made.planned()
-
-
-def test_another_tolerance_runs_what_is_reported_anew_but_not_the_pilot(made):
-    claims = made.folder / "src/replifed/papers/piloted/claims.py"
-    claims.write_text(CLAIMS.replace("within=0.25", "within=0.01"))
-    done = made.snakemake("results/claims.csv", "--cores", "1")
-    assert done.status == 0, done.text
-    assert done.jobs >= {
-        "piloted: count the seeds of bowl",
-        "piloted: run fedavg on bowl",
-        "piloted: measure the claims",
-    }
-    assert not any("bowl_pilot" in job for job in done.jobs), done.jobs
-    found, _, reported = seeds_and_histories(made)
-    assert (found["seeds"], reported["replicate"].nunique()) == (40, 40)
-    assert "would need" in claims_of(made).loc["piloted.start", "note"]

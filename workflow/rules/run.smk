@@ -86,35 +86,6 @@ rule join_shares:
         " join-shares {input.files:q} --out {output:q} > {log:q} 2>&1"
 
 
-# The number of repetitions of an experiment that the claims need, from those of a pilot.
-rule seeds:
-    input:
-        unpack(ask(plan.seeds_inputs)),
-    output:
-        plan.in_results("{paper}/{experiment}/seeds.json"),
-    log:
-        plan.in_logs("{paper}/{experiment}/seeds"),
-    benchmark:
-        plan.in_benchmarks("{paper}/{experiment}/seeds")
-    priority: 20
-    conda:
-        "../../environment.yml"
-    resources:
-        mem_mb=megabytes("{paper}/{experiment}/seeds", 1000),
-        runtime=minutes("{paper}/{experiment}/seeds"),
-    params:
-        settings=ask(plan.step_settings, "pilot"),
-        most=ask(plan.most_seeds),
-        files=keyed_inputs,
-    message:
-        "{wildcards.paper}: count the seeds of {wildcards.experiment}"
-    shell:
-        "REPLIFED_LOG={log:q} python -m replifed"
-        " claims seeds {wildcards.paper} {wildcards.experiment}"
-        " --settings {params.settings:q} --most {params.most} {params.files}"
-        " --out {output:q} > {log:q} 2>&1"
-
-
 # Grouped jobs: the searches and runs of one method on several experiments, where each takes but seconds.
 for job in grouping.runs:
 

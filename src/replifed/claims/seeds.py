@@ -1,9 +1,6 @@
-"""Number of seeds that the claims on an experiment need, by a pilot that is not reported.
+"""Number of seeds that a claim needs, by the spread of those that it has.
 
-A claim needs as many as make its interval decide, or as narrow as the tolerance or the least effect. As in
-Stein's two stages, the pilot's runs give the number and it stands before any run that is reported. Here they
-are no part of what is reported either: nothing depends on the reported differences but the verdict, so that
-the choice of a number of seeds does not change a test's level.
+A claim needs as many as make its interval decide, or as narrow as the tolerance or the least effect.
 """
 
 from __future__ import annotations
@@ -12,7 +9,6 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from replifed.claims.claim import NUMBERS, Claim, Measured
 from replifed.claims.multiplicity import LEVEL
@@ -24,21 +20,21 @@ _MOST = 100_000
 
 
 def number_for(
-    spread: float, half_width: float, pilot: int, level: float = LEVEL, theirs: float = 0.0
+    spread: float, half_width: float, known: int, level: float = LEVEL, theirs: float = 0.0
 ) -> int | None:
     """Minimum number of values of which the interval of the mean, at `level`, is narrow enough.
 
     None if `_MOST` are not enough. With `theirs`, one over the repetitions of another mean, the interval is
     that of a prediction of it.
 
-    `spread` is the standard deviation of `pilot` values. The variance of n further values, over that of the
-    pilot's, follows an F distribution; its `ASSURANCE` quantile is taken.
+    `spread` is the standard deviation of `known` values. The variance of n further values, over that of the
+    known ones, follows an F distribution; its `ASSURANCE` quantile is taken.
     """
     # Far lighter to import than scipy.stats.
     from scipy.special import fdtri, stdtrit
 
     def enough(n: int) -> bool:
-        variance = spread**2 * fdtri(n - 1, pilot - 1, ASSURANCE)
+        variance = spread**2 * fdtri(n - 1, known - 1, ASSURANCE)
         return bool(stdtrit(n - 1, 1 - level / 2) ** 2 * variance * (1 / n + theirs) <= half_width**2)
 
     if not enough(_MOST):
@@ -46,7 +42,7 @@ def number_for(
     return 2 + bisect_left(range(2, _MOST), True, key=enough)
 
 
-def needed(claim: Claim, measured: Measured, tests: int, seeds: int | None = None) -> int | None:
+def needed(claim: Claim, measured: Measured, tests: int) -> int | None:
     """Number of seeds that a claim needs, by what was `measured` on some; None if it decides nothing.
 
     So it is where values are bounds or alternatives, where runs are sensitive to rounding, and of shapes and
@@ -77,29 +73,10 @@ def needed(claim: Claim, measured: Measured, tests: int, seeds: int | None = Non
     if number is None:
         return None
     # Values may be several a seed, or exist on some seeds alone.
-    asked = math.ceil(number * (seeds or measured.seeds or n) / n)
+    asked = math.ceil(number * (measured.seeds or n) / n)
     return max(asked, claim.fewest) if claim.kind == "order" else asked
 
 
 def families(claims: Sequence[Claim]) -> Counter[tuple[str, ...]]:
     """Number of tests by family."""
     return Counter(claim.family for claim in claims if claim.is_tested)
-
-
-def asked(claims: Sequence[Claim], measurements: Sequence[Measured | None], seeds: int) -> dict[str, int]:
-    """Number of seeds that each claim asks for, by id; the measurements are on `seeds` of a pilot.
-
-    Claims that do not depend on their number are left out.
-    """
-    tests = families(claims)
-    numbers = {
-        claim.id: needed(claim, measured, tests[claim.family], seeds)
-        for claim, measured in zip(claims, measurements, strict=True)
-        if measured is not None
-    }
-    return {name: number for name, number in numbers.items() if number is not None}
-
-
-def record(pilot: int, most: int, asks: dict[str, int]) -> dict[str, Any]:
-    """Number to run, the largest that a claim asks for, between the pilot's and `most`; with its reasons."""
-    return {"seeds": min(max([pilot, *asks.values()]), most), "pilot": pilot, "most": most, "asked": asks}

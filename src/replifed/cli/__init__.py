@@ -30,7 +30,7 @@ steps that the workflow calls (each writes the files that its options name, and 
   join-shares   write the history of a run from those of its shares
   artefact    make a figure or a table from runs
   artefacts   make several of a paper
-  claims seeds, claims measure, claims collect, errata, manifest write
+  claims measure, claims collect, errata, manifest write
   report      write the report
   gallery     write a page with every picture
 

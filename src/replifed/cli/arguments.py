@@ -24,7 +24,6 @@ _FILES = {
     "partition": "partition of the data set",
     "tuned": "the method's tuned step",
     "leader": "tuned step of the method that the settings name as leader",
-    "seeds": "number of repetitions to run",
     "table": "the .csv of a partition's heterogeneity",
     "claims": "verdicts on all claims",
     "errata": "checked errata of each paper",

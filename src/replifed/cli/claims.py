@@ -96,18 +96,6 @@ def add(commands: Any) -> None:
     )
     measure.add_argument("--only", metavar="CLAIM", help="only this claim, by its id without the paper")
 
-    seeds = add_step(
-        parts,
-        "seeds",
-        "replifed.papers.jobs:count_seeds",
-        "Count the seeds that the claims on an experiment need, by the runs of its pilot.",
-        "qshed w8a --settings JSON --most 60 "
-        "--inputs run:w8a_pilot/qshed=FILE --out results/qshed/w8a/seeds.json",
-        names=("paper", "experiment"),
-        reads=("inputs",),
-    )
-    seeds.add_argument("--most", type=int, required=True, metavar="N", help="seeds at most")
-
     collect = add_command(
         parts,
         "collect",

@@ -55,8 +55,8 @@ def add(commands: Any) -> None:
         "is a step that the workflow calls.",
         "fedht simulation1 fediterht --cores 2 --configfile config/small.yaml",
         names=("paper", "experiment", "method"),
-        reads=("data", "partition", "tuned", "seeds"),
-        optional=("settings", "data", "partition", "tuned", "seeds", "out"),
+        reads=("data", "partition", "tuned"),
+        optional=("settings", "data", "partition", "tuned", "out"),
     )
     text = "the share of the repetitions that this job runs, for `join-shares`"
     run.add_argument("--share", type=_share, metavar="NUMBER/OF", help=text)
@@ -181,7 +181,7 @@ def _run(arguments: argparse.Namespace) -> int:
         if arguments.share:
             arguments.writes = ()  # it goes with the join, which checks the hash inside: a record would stay
         return call("replifed.papers.jobs:run", arguments)
-    of_workflow = ("data", "partition", "tuned", "seeds", "share")
+    of_workflow = ("data", "partition", "tuned", "share")
     if given := [name for name in of_workflow if getattr(arguments, name)]:
         raise ConfigError(f"--{given[0]} is only for the workflow, together with --settings")
     paper, experiment, method = arguments.paper, arguments.experiment, arguments.method

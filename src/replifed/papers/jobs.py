@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from functools import lru_cache
 from importlib import import_module
@@ -14,7 +13,7 @@ from replifed.errors import ConfigError, DataError, ReplifedError, one_line, unk
 from replifed.parts import finding_file, folder_of, paper_names, part, sentences_file, text_of, typed
 from replifed.progress import Lines
 from replifed.store import hashes, usage
-from replifed.store.atomic import write_json, write_text
+from replifed.store.atomic import write_text
 
 if TYPE_CHECKING:
     from replifed.figures.artefact import Artefact
@@ -57,10 +56,9 @@ def run(
     partition: Path | None,
     tuned: Path | None,
     out: Path,
-    seeds: Path | None = None,
     share: tuple[int, int] | None = None,
 ) -> None:
-    """Run one method with all its settings and as many seeds as are needed; writes its history.
+    """Run one method with all its settings; writes its history.
 
     A `share`, its number from 1 and how many there are, is of some repetitions, for `store.histories.join`.
     """
@@ -70,9 +68,6 @@ def run(
 
     table, split = _data(data, partition)
     choice = read_tuned(tuned, method, settings) if tuned else None
-    if seeds is not None:
-        count = json.loads(seeds.read_text())["seeds"]
-        settings = {**settings, "replicates": settings["replicates"][:count]}
     own = settings if share is None else subsets.share_of_run(settings, *share)
     progress = Lines(paper, experiment, method)
     frame = _part(paper, "experiments").run(method, typed(paper, own), choice, table, split, progress)
@@ -193,27 +188,6 @@ def artefacts(
         made = {Path(key).suffix[1:]: file for key, file in outputs.items() if Path(key).stem == name}
         with usage.part(name):
             artefact(paper, name, own, scale, files, made)
-
-
-def count_seeds(
-    paper: str, experiment: str, settings: dict, most: int, inputs: dict[str, list[Path]], out: Path
-) -> None:
-    """Ask the claims on runs of one experiment alone how many seeds they need; writes the answers as JSON.
-
-    Inputs are the runs of its pilot, and settings theirs.
-    """
-    from replifed.claims import seeds
-    from replifed.claims.verdicts import measured_on
-    from replifed.papers.inputs import Inputs
-
-    # Claims ask for the runs that these stand for.
-    stand_for = {f"run:{experiment}/{key.partition('/')[2]}": files for key, files in inputs.items()}
-    read = Inputs(stand_for, {"seed": settings["seed"], "experiments": {experiment: settings}}, paper)
-    claims = _part(paper, "claims").CLAIMS
-    pilot = len(settings["replicates"])
-    found = [measured_on(read, one).measured if one.experiments == [experiment] else None for one in claims]
-    asks = seeds.asked(claims, found, pilot)
-    write_json(out, seeds.record(pilot, most, asks))
 
 
 def measure_claims(

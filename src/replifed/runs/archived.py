@@ -90,8 +90,6 @@ def _refuse_others(
             made = meta["settings"]
             # As JSON, since those of a run have been through a file: there a tuple is a list.
             stated = json.loads(canonical_json(settings_for(step, settings[paper], experiment)))
-            if "pilot" in section:  # which has told how many repetitions are needed
-                made, stated = (one | {"replicates": None} for one in (made, stated))
             if other := sorted(key for key in {**made, **stated} if made.get(key) != stated.get(key)):
                 raise DataError(
                     f"{run.place}: {name} was made with another setting of {', '.join(other)} than this "

@@ -26,7 +26,6 @@ from replifed.settings.reading import (
     read_file,
 )
 from replifed.settings.retired import unknown_artefact
-from replifed.settings.subsets import PILOT, with_pilots
 from replifed.store.atomic import write_text
 
 
@@ -113,8 +112,6 @@ def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, An
     errors = errors or [*comparison.errors(config), *_custom_methods(config["methods"])]
     if errors:
         raise ConfigError("\n".join(dict.fromkeys(line(path, text, sources) for path, text in errors)))
-    for name in papers:
-        config[name]["experiments"] = with_pilots(config[name]["experiments"])
     compared = comparison.comparison(config)
     return config if compared is None else {**config, COMPARE: compared}
 
@@ -149,14 +146,6 @@ def _paper_errors(paper: str, section: Mapping[str, Any], broken: Sequence[tuple
     kinds = (section.get("experiments"), section.get("artefacts"))
     experiments, artefacts = (one if isinstance(one, dict) else {} for one in kinds)
     whole = {name: one for name, one in experiments.items() if sound("experiments", name)}
-    # A configuration that has been checked already holds its pilots.
-    pilots = with_pilots({name: one for name, one in whole.items() if not name.endswith(PILOT)})
-    for name, experiment in whole.items():
-        if name.endswith(PILOT) and experiment != pilots.get(name):
-            yield (
-                (paper, "experiments", name),
-                f"names that end in {PILOT} are kept for pilots; choose another one",
-            )
     for name, experiment in whole.items():
         for path, text in _experiment_errors(experiment):
             yield (paper, "experiments", name, *path), text
@@ -192,8 +181,6 @@ def _experiment_errors(experiment: Mapping[str, Any]) -> Iterator[Error]:
     for method in experiment.get("split", ()):
         if method not in METHODS:
             yield ("split",), unknown_name("method", method, METHODS)
-    if "split" in experiment and "pilot" in experiment:
-        yield ("split",), "not allowed; expected an experiment without `pilot`, whose repetitions are known"
     dataset = experiment.get("dataset")
     if dataset is not None and dataset not in CATALOGUE:
         yield ("dataset",), unknown_name("data set", dataset, CATALOGUE)
@@ -228,23 +215,12 @@ def _weights(experiment: Mapping[str, Any]) -> int | None:
 
 
 def _repetition_errors(experiment: Mapping[str, Any]) -> Iterator[Error]:
-    """Yield repetitions that have two roles: tuned on, run as a pilot, reported."""
-
-    def both(names: Sequence[int], others: Sequence[int]) -> str:
-        return ", ".join(map(str, sorted({*names}.intersection(others))))
-
+    """Yield repetitions that are both tuned on and reported."""
     tuned = experiment.get("tuning", {}).get("replicates", ())
-    reported = [*experiment.get("replicates", ()), *experiment.get("full_batch_replicates", ())]
-    pilot, most = experiment.get("pilot", ()), len(experiment.get("replicates", ()))
-    if names := both(pilot, tuned):
-        yield ("pilot",), f"{shown(pilot)} is not allowed; {names} are tuned on, too"
-    if len(pilot) > most:
-        yield ("pilot",), f"{shown(pilot)} is not allowed; expected at most {most} (number of `replicates`)"
-    unreported = {("tuning", "replicates"): (tuned, "tuned on"), ("pilot",): (pilot, "a pilot")}
-    for path, (given, role) in unreported.items():
-        if names := both(given, reported):
-            text = f"expected none of the reported repetitions, but {names} would be both {role} and reported"
-            yield path, f"{shown(given)} is not allowed; {text}"
+    reported = {*experiment.get("replicates", ()), *experiment.get("full_batch_replicates", ())}
+    if names := ", ".join(map(str, sorted(reported.intersection(tuned)))):
+        text = f"expected none of the reported repetitions, but {names} would be both tuned on and reported"
+        yield ("tuning", "replicates"), f"{shown(tuned)} is not allowed; {text}"
 
 
 # Keys of an artefact that name experiments; the key that such an experiment has, and what it then does.

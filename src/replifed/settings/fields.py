@@ -306,18 +306,12 @@ class Experiment(Settings):
 
 _TWINS = "repetitions with perturbed runs, which show whether a run is sensitive to rounding; default: all"
 TwinReplicates = Annotated[Maybe[Distinct[Natural]], Field(description=_TWINS)]
-_PILOT = (
-    "repetitions that are run first, and not reported: they determine how many of `replicates`, from the "
-    "first on, the claims need"
-)
-Pilot = Annotated[Maybe[Annotated[Replicates, Field(min_length=2)]], Field(description=_PILOT)]
 
 
 class Repeated(Experiment):
     """An experiment with repetitions."""
 
     replicates: Replicates = Field(description="names of the reported repetitions")
-    pilot: Pilot = None
 
 
 class Recorded(Repeated):
@@ -343,7 +337,6 @@ class FreeExperiment(Experiment, extra="allow"):
     dataset: Maybe[Name] = Field(None, description="a data set of the catalogue")
     partition: Maybe[Partition] = Field(None, description="how the samples are split between the clients")
     replicates: Maybe[Replicates] = Field(None, description="names of the reported repetitions")
-    pilot: Pilot = None
     rounds: Maybe[Count] = Field(None, description="communication rounds")
     tuning: Maybe[dict[str, Any]] = Field(None, description="search of what a method leaves open")
 

@@ -82,11 +82,11 @@ def used_datasets(config: Mapping[str, Any]) -> list[str]:
 def groups(paper_config: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return by method the experiments on which one job tunes and runs it, if ``together`` is true.
 
-    Experiments that no target reads, and those that wait for a pilot, are not grouped.
+    Experiments that no target reads are not grouped.
     """
     by_method: dict[str, list[str]] = {}
     used = experiments_read(paper_config) if paper_config.get("together") is True else ()
     for name, experiment in paper_config["experiments"].items():
-        for method in experiment["methods"] if name in used and "pilot" not in experiment else ():
+        for method in experiment["methods"] if name in used else ():
             by_method.setdefault(method, []).append(name)
     return by_method

@@ -16,13 +16,11 @@ _REPORTED_ONLY = (
 )
 # Settings that name reported runs.
 _REPETITIONS = ("replicates", "full_batch_replicates")
-# Settings that change no number by themselves: the list of methods, the memory that a job declares, the jobs
-# that share a run, and a pilot, whose runs are an experiment with its own settings.
-_NO_RESULT = ("methods", "memory_mb", "split", "pilot")
+# Settings that change no number: the list of methods, the memory that a job declares, and the jobs that share
+# a run.
+_NO_RESULT = ("methods", "memory_mb", "split")
 # Settings that the report does not show of an experiment.
 _NOT_SHOWN = ("methods", "memory_mb", "split", "tuning", "twin_replicates")
-# Ending of the experiments that `with_pilots` adds.
-PILOT = "_pilot"
 
 
 def settings_for(step: str, paper_config: Mapping[str, Any], name: str = "") -> dict[str, Any]:
@@ -97,22 +95,6 @@ def share_of_run(settings: Mapping[str, Any], number: int, of: int) -> dict[str,
         own |= {name for key in keys for name in settings[key]} - set(every)
     named = {key: [name for name in settings[key] if name in own] for key in keys}
     return {"twin_replicates": settings["replicates"], **settings, **named}
-
-
-def with_pilots(experiments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return experiments, and for each that has a pilot another one, of the pilot's repetitions.
-
-    >>> with_pilots({"a": {"rounds": 9, "replicates": [1, 2, 3], "pilot": [101, 102]}})["a_pilot"]
-    {'rounds': 9, 'replicates': [101, 102]}
-    """
-    dropped = ("pilot", "twin_replicates")  # all repetitions of a pilot have perturbed runs
-    pilots = {
-        f"{name}{PILOT}": {key: value for key, value in experiment.items() if key not in dropped}
-        | {"replicates": experiment["pilot"]}
-        for name, experiment in experiments.items()
-        if "pilot" in experiment
-    }
-    return {**experiments, **pilots}
 
 
 def shown_experiments(paper_config: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,6 @@ _FILES = {
     "run": [".parquet"],
     "tuned": [".tuned.json"],
     "partition": ["/partition.npz", "/partition.csv"],
-    "seeds": ["/seeds.json"],
 }
 SUFFIXES = {"figure": ("csv", "pdf", "png"), "table": ("csv", "md", "tex")}
 MEMORY_MB = 2000  # of a job of which nothing is known
@@ -33,8 +32,8 @@ class Plan:
     """Inputs and outputs of all jobs.
 
     A key names the files of a paper's job: "run:EXPERIMENT/METHOD", "tuned:EXPERIMENT/METHOD",
-    "partition:EXPERIMENT" (two files), "seeds:EXPERIMENT" of one with a pilot, and "data:EXPERIMENT" for its
-    parsed data set. Unknown experiments, partitions and artefacts are a `ConfigError`.
+    "partition:EXPERIMENT" (two files), and "data:EXPERIMENT" for its parsed data set. Unknown experiments,
+    partitions and artefacts are a `ConfigError`.
 
     `config` is from `replifed.settings.validate`; `source` returns the inputs that stand for the source files
     of modules.
@@ -131,9 +130,7 @@ class Plan:
         return self.experiment(paper, experiment).get("memory_mb")
 
     def step_settings(self, step: str, paper: str, experiment: str) -> str:
-        """Return the settings of step "partition", "tune" or "run" as JSON; of "pilot", those of its runs."""
-        if step == "pilot":
-            step, experiment = "run", f"{experiment}{subsets.PILOT}"
+        """Return the settings of step "partition", "tune" or "run" as JSON."""
         return canonical_json(subsets.settings_for(step, self.config[paper], experiment))
 
     def method_source(self, step: str, paper: str, method: str) -> list[str]:
@@ -177,7 +174,7 @@ class Plan:
         return [] if leader == method else [f"tuned:{experiment}/{leader}"]
 
     def run_inputs(self, paper: str, experiment: str, method: str) -> dict[str, Any]:
-        """Return the inputs of a run: the files of its problem, and its tuned step and seeds, or its logs."""
+        """Return the inputs of a run: the files of its problem, and its tuned step, or its logs."""
         if (section := self.experiment(paper, experiment)).get("logs"):
             logs = [str(log.path) for log in find(folder_of(paper), section["logs"])]
             return {"logs": logs, "source": self.paper_source("run", "experiments", paper)}
@@ -185,10 +182,7 @@ class Plan:
         return {**self._by_kind(paper, keys), "source": self.method_source("run", paper, method)}
 
     def _before_run(self, paper: str, experiment: str, method: str) -> list[str]:
-        section = self.experiment(paper, experiment)
-        # A pilot runs the steps of the experiment that it is a pilot of.
-        tuned = [f"tuned:{experiment.removesuffix(subsets.PILOT)}/{method}"] if "tuning" in section else []
-        return [*tuned, *([f"seeds:{experiment}"] if "pilot" in section else [])]
+        return [f"tuned:{experiment}/{method}"] if "tuning" in self.experiment(paper, experiment) else []
 
     def shares(self, paper: str, experiment: str, method: str) -> int:
         """Return the number of jobs that share a run, each some of its repetitions; 1 if there is one job."""
@@ -217,21 +211,6 @@ class Plan:
     def share(self, paper: str, experiment: str, method: str, share: str) -> str:
         """Return the share of a job as NUMBER/OF."""
         return f"{share}/{self.shares(paper, experiment, method)}"
-
-    # --- Pilots ---
-
-    def _pilot_keys(self, paper: str, experiment: str) -> list[str]:
-        pilot = f"{experiment}{subsets.PILOT}"
-        return [f"run:{pilot}/{method}" for method in self.experiment(paper, pilot)["methods"]]
-
-    def seeds_inputs(self, paper: str, experiment: str) -> dict[str, list[str]]:
-        """Return the inputs of the number of an experiment's seeds."""
-        source = self.paper_source("count_seeds", "claims", paper)
-        return self.inputs(paper, self._pilot_keys(paper, experiment), source)
-
-    def most_seeds(self, paper: str, experiment: str) -> int:
-        """Return the largest number of seeds of an experiment."""
-        return len(self.experiment(paper, experiment)["replicates"])
 
     # --- Figures and tables ---
 
@@ -369,7 +348,7 @@ class Plan:
         return list(dict.fromkeys(files))
 
     def _earlier_keys(self, paper: str, keys: list[str]) -> list[str]:
-        """Return the keys of searches, partitions and pilots before runs."""
+        """Return the keys of searches and partitions before runs."""
         earlier = []
         for key in keys:
             kind, _, name = key.partition(":")
@@ -379,9 +358,6 @@ class Plan:
                 earlier += self._before_run(paper, experiment, method)
             if "partition" in section:
                 earlier.append(f"partition:{experiment}")
-            if kind == "run" and "pilot" in section:
-                pilot = self._pilot_keys(paper, experiment)
-                earlier += [*pilot, *self._earlier_keys(paper, pilot)]
         return earlier
 
     def raw_folders(self) -> list[str]:
