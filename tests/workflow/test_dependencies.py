@@ -97,6 +97,14 @@ def test_a_lock_pins_what_is_needed_within_its_bounds(lock, extras):
         assert [pin for pin in pins if pin not in one.specifier] == [], one
 
 
+def test_the_catalogue_of_workflows_finds_what_it_looks_for():
+    assert "a Snakemake workflow" in (ROOT / "README.md").read_text()
+    assert all((ROOT / name).is_file() for name in ("workflow/Snakefile", "config/README.md"))
+    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert usage["report"] is True
+    assert usage.keys() == {"mandatory-flags", "software-stack-deployment", "report"}
+
+
 def test_the_lock_of_the_extra_pins_its_plugin_by_hash():
     (name,) = re.findall(r'^slurm = \["([a-z-]+)', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
     lock = (ROOT / "requirements-slurm.lock").read_text()
