@@ -543,6 +543,8 @@ def test_editors_get_a_schema_that_the_files_fit(tmp_path):
         assert not schema.is_valid(text)
     described = json.loads(out.read_text())["$defs"]["DataSet"]["properties"]["batch"]
     assert described == {"description": "samples of a mini-batch", "minimum": 1, "type": "integer"}
+    stored = ROOT / "config/config.schema.json"
+    assert stored.read_text() == out.read_text(), "the settings have changed: run `replifed schema`, and commit"
 
 
 # --- Settings of single jobs ---
