@@ -2,6 +2,8 @@
 
 import contextlib
 import csv
+import html
+import json
 import os
 import platform
 import re
@@ -23,6 +25,7 @@ from copies import ROOT, Copy, copy_repository, surroundings
 from replifed.claims.reference import accept, compare
 from replifed.claims.verdicts import VERDICTS
 from replifed.partition import store
+from replifed.report.artefacts import words_of
 from replifed.report.columns import unknown
 from replifed.store.hashes import record
 from replifed.store.histories import read_history
@@ -94,6 +97,39 @@ def test_a_killed_run_leaves_nothing_half_written_and_goes_on(killed):
     assert unknown(killed.folder / "results/tiny", killed.folder / "figures/tiny") == []
     again = killed.snakemake(*TINY)
     assert "Nothing to be done" in again.text
+
+
+def reported(copy: Copy, *words: str) -> dict[str, tuple[str, str, dict[str, str], str]]:
+    """What Snakemake's own report shows: category, subcategory, labels and caption of each file."""
+    done = copy.snakemake("--report", "shown.html", *words)
+    assert done.status == 0, done.text
+    page = (copy.folder / "shown.html").read_text()
+
+    def content(name: str) -> dict:
+        return json.JSONDecoder().raw_decode(page.partition(f'id="{name}">')[2].partition(" = ")[2])[0]
+
+    results = content("results")
+    return {
+        file: (category, kind, results[file]["labels"], results[file]["caption"])
+        for category, kinds in content("categories").items()
+        for kind, files in kinds.items()
+        for file in files
+    }
+
+
+def test_snakemakes_own_report_shows_each_figure_and_table_with_its_caption(killed):
+    found = reported(killed, *TINY)
+    folder = killed.folder
+    kinds = {".png": "figures", ".md": "tables"}
+    files = [path for path in folder.glob("figures/tiny/*/*") if path.suffix in kinds]
+    assert {"fig1.png", "remark1.md"} <= {path.name for path in files}
+    assert found.keys() == {str(path.relative_to(folder)) for path in files}
+    for path in files:
+        *place, caption = found[str(path.relative_to(folder))]
+        assert place == [path.parent.name, kinds[path.suffix], {"artefact": path.stem}]
+        described = words_of(path.parent.name)[1][path.stem]
+        text = html.unescape(re.sub(r"<[^>]*>", "", caption))
+        assert text.split() == f"{described.title} {described.caption}".split()
 
 
 # One file of each kind that rules read or write.
@@ -242,6 +278,7 @@ def test_other_folders_numbers_of_cores_and_jobs_change_no_byte(killed, tmp_path
     assert {name.rsplit(".")[-1] for name in names} >= {"csv", "md", "tex", "png", "pdf", "parquet"}
     assert {name.split("/")[2] for name in names if name.startswith("figures/")} == {*papers}
     assert changed(killed.folder, again.folder, names) == []
+    assert reported(again, *papers, *TINY[1:], *fewer) == reported(killed, *TINY)
 
 
 def test_another_folder_changes_no_byte_of_what_closes_a_run(killed, tmp_path):

@@ -9,7 +9,7 @@ for kind, suffixes in SUFFIXES.items():
             unpack(ask(plan.artefact_inputs)),
         output:
             **{
-                suffix: plan.in_figures(f"{{paper}}/{{artefact}}.{suffix}")
+                suffix: shown(plan.in_figures(f"{{paper}}/{{artefact}}.{suffix}"))
                 for suffix in suffixes
             },
         log:
@@ -46,7 +46,7 @@ for job in grouping.artefacts:
         input:
             unpack(ask(job.inputs)),
         output:
-            job.patterns,
+            [shown(pattern) for pattern in job.patterns],
         log:
             plan.in_logs("{paper}/artefacts"),
         benchmark:

@@ -290,6 +290,32 @@ def cancel_timers():
             thread.cancel()
 
 
+# --- Snakemake's own report ---
+
+
+def shown(pattern):
+    """Return the pattern of an artefact's file, marked for `snakemake --report` if it is what a reader opens."""
+    path = Path(pattern)
+    kind = {".png": "figures", ".md": "tables"}.get(path.suffix)
+    if kind is None:
+        return pattern
+    # One label: of a second one with two values Snakemake's page makes a switch, which fails without a pair.
+    return report(
+        pattern,
+        caption="../report/caption.rst",
+        category="{paper}",
+        subcategory=kind,
+        labels={"artefact": path.stem},
+    )
+
+
+def caption_of(file):
+    """Return the text of `workflow/report/caption.rst` on an artefact's file."""
+    from replifed.report.artefacts import caption
+
+    return caption(file.parent.name, file.stem)
+
+
 # --- Questions to the plan ---
 
 

@@ -23,6 +23,23 @@ def words_of(paper: str) -> tuple[Mapping[str, str], dict[str, Any]]:
     return getattr(import_module(part(paper, "paper")), "PAPER", {}), described
 
 
+def caption(paper: str, artefact: str) -> str:
+    """Return the title and caption of a figure or table as reStructuredText, for Snakemake's own report."""
+    _, described = words_of(paper)
+    one = described.get(artefact)
+    title, text = (one.title, one.caption) if one else (artefact, "")
+    return f"**{_escaped(title)}**\n\n{_escaped(text)}\n"
+
+
+def _escaped(text: str) -> str:
+    """Return a text without markup.
+
+    >>> print(_escaped("x* and |x|_1"))
+    x\\* and \\|x\\|\\_1
+    """
+    return re.sub(r"([^\w\s]|_)", r"\\\1", text)
+
+
 def stamp_of(frame: pd.DataFrame) -> str:
     """Return the label in an artefact's table of data that are not the paper's own."""
     return str(frame["data"].iloc[0]) if len(frame) and "data" in frame else ""
