@@ -544,7 +544,7 @@ def test_editors_get_a_schema_that_the_files_fit(tmp_path):
     described = json.loads(out.read_text())["$defs"]["DataSet"]["properties"]["batch"]
     assert described == {"description": "samples of a mini-batch", "minimum": 1, "type": "integer"}
     stored = ROOT / "config/config.schema.json"
-    assert stored.read_text() == out.read_text(), "the settings have changed: run `replifed schema`, and commit"
+    assert stored.read_text() == out.read_text(), "settings have changed: run `replifed schema`"
 
 
 # --- Settings of single jobs ---
