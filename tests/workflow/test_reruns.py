@@ -72,6 +72,13 @@ def test_all_jobs_ran_that_are_planned(built):
     assert set(re.findall(r"^Job \d+: (.*)$", text, flags=re.MULTILINE)) == set(as_planned())
 
 
+def test_the_longest_chains_of_jobs_start_first(built):
+    """By the recorded costs: the searches on Simulation II, before many shares of runs and all figures."""
+    text = (built.folder / "first_run.txt").read_text()
+    first = re.findall(r"^Job \d+: (.*)$", text, flags=re.MULTILINE)[:2]
+    assert {*first} == {f"fedht: tune {method} on simulation2" for method in ("fedht", "fediterht")}
+
+
 def test_a_shared_run_is_joined_from_its_shares_which_then_go(built):
     joined = (built.folder / "results/fedht/simulation2/fedht.parquet").read_text()
     assert joined == "; ".join(f"stub of share {number} of 5" for number in range(1, 6))

@@ -48,6 +48,7 @@ from replifed.workflow import (
     inputs_flag,
     costs,
     one_of,
+    order,
     running,
     screen,
     words,
@@ -171,9 +172,9 @@ def warn_of_surrogates():
             )
 
 
-def print_jobs_ahead():
-    """Print the number of jobs, and the time that was recorded for them."""
-    jobs = list(workflow.dag.needrun_jobs(exclude_finished=False))
+def jobs_ahead():
+    """Return the recorded seconds of the jobs ahead, None of unknown ones, and the jobs before each, all by id."""
+    jobs = set(workflow.dag.needrun_jobs(exclude_finished=False))
     known, seconds = costs.read(config["scale"]), {}
     artefacts = {name: len(needs.artefacts(config[name])) for name in plan.sections}
     for job in jobs:
@@ -181,18 +182,28 @@ def print_jobs_ahead():
             name = os.path.relpath(job.benchmark, plan.in_results("benchmarks"))
             name = name.removesuffix(".tsv")
             seconds[job.jobid] = costs.estimate(name, known, artefacts)
+    before = {
+        job.jobid: [one.jobid for one in workflow.dag.dependencies[job] if one in jobs]
+        for job in jobs
+    }
+    return seconds, before
+
+
+def print_jobs_ahead(seconds, before):
+    """Print the number of jobs, and the time that was recorded for them."""
     if seconds:
-        ahead = set(jobs)
-        before = {
-            job.jobid: [
-                one.jobid for one in workflow.dag.dependencies[job] if one in ahead
-            ]
-            for job in jobs
-        }
-        chain = costs.longest(seconds, before)
+        chain = max(order.remaining(seconds, before).values())
         said = costs.in_words(seconds.values(), chain) + costs.compiling()
         print(said, file=sys.stderr)
-    screen.begin(costs.weights(seconds))
+
+
+def prepare_jobs():
+    """Print the jobs ahead, let the longest chain of them begin first, and the screen count them."""
+    seconds, before = jobs_ahead()
+    print_jobs_ahead(seconds, before)
+    weights = costs.weights(seconds)
+    order.set_priorities(workflow.dag, order.remaining(weights, before))
+    screen.begin(weights)
 
 
 def print_jobs_ahead_of_dry_run():
@@ -200,7 +211,7 @@ def print_jobs_ahead_of_dry_run():
 
     def print_at_end():
         if workflow.dag is not None:
-            print_jobs_ahead()
+            print_jobs_ahead(*jobs_ahead())
 
     if words.of_process().dryrun:
         atexit.register(print_at_end)

@@ -9,8 +9,6 @@ rule fetch:
         plan.in_logs("data/{dataset}.fetch"),
     benchmark:
         plan.in_benchmarks("data/{dataset}.fetch")
-    # The first jobs of the longest chains go first, figures last, so that no core waits at the end.
-    priority: 30
     # Nodes of a cluster may have no network.
     localrule: True
     conda:
@@ -42,7 +40,6 @@ rule own_dataset:
         plan.in_benchmarks("data/{dataset}")
     wildcard_constraints:
         dataset=one_of(config["datasets"]),
-    priority: 30
     conda:
         "../../environment.yml"
     resources:
@@ -67,7 +64,6 @@ rule parse:
         plan.in_logs("data/{dataset}.parse"),
     benchmark:
         plan.in_benchmarks("data/{dataset}.parse")
-    priority: 30
     conda:
         "../../environment.yml"
     resources:

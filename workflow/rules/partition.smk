@@ -8,7 +8,6 @@ rule partition:
         plan.in_logs("{paper}/{experiment}/partition"),
     benchmark:
         plan.in_benchmarks("{paper}/{experiment}/partition")
-    priority: 30
     conda:
         "../../environment.yml"
     resources:

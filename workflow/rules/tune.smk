@@ -9,7 +9,6 @@ rule tune:
         plan.in_benchmarks("{paper}/{experiment}/{method}.tuned")
     wildcard_constraints:
         paper=grouping.papers_of_single_runs(),
-    priority: 20
     conda:
         "../../environment.yml"
     resources:

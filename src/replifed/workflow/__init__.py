@@ -3,7 +3,8 @@
 All of it follows from the checked configuration; only `grouping` looks at files. `words` checks the arguments
 of a call of Snakemake, `screen` formats its errors (those of a `cluster`, too) and its progress and stops it,
 and `running` knows which calls run in this folder. No other module here knows Snakemake, and no job imports
-any of them. `costs` has what jobs took, and `limits` what they therefore ask for.
+any of them. `costs` has what jobs took, `limits` what they therefore ask for, and `order` which of them start
+first.
 """
 
 from replifed.workflow.grouping import Grouping

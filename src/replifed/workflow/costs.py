@@ -8,7 +8,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -113,20 +112,6 @@ def estimate(job: str, known: Mapping[str, float], artefacts: Mapping[str, int])
         count = int(grouped[1]) + 1 if grouped else artefacts.get(paper)
         return known[name] / count + _START if count else None
     return None
-
-
-def longest(seconds: Mapping[int, float | None], before: Mapping[int, Iterable[int]]) -> float:
-    """Return the seconds of the longest chain of jobs, each of which waits for those `before` it.
-
-    Jobs without a known time take none.
-
-    >>> longest({1: 5.0, 2: 3.0, 3: None, 4: 1.0}, {1: [], 2: [1], 3: [2], 4: []})
-    8.0
-    """
-    ends: dict[int, float] = {}
-    for job in TopologicalSorter(before).static_order():
-        ends[job] = (seconds.get(job) or 0.0) + max((ends[one] for one in before[job]), default=0.0)
-    return max(ends.values(), default=0.0)
 
 
 def in_words(seconds: Iterable[float | None], chain: float = 0.0) -> str:

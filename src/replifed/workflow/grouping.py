@@ -87,11 +87,11 @@ class GroupedJob(ABC):
 
 
 class GroupedRuns(GroupedJob):
-    """All searches and runs of a `method` on some `experiments`; `number` counts such jobs of a paper."""
+    """All searches and runs of a `method` on some `experiments`."""
 
-    def __init__(self, plan: Plan, paper: str, number: int, method: str, experiments: list[str]) -> None:
+    def __init__(self, plan: Plan, paper: str, method: str, experiments: list[str]) -> None:
         super().__init__(plan, paper)
-        self.number, self.method, self.experiments = number, method, experiments
+        self.method, self.experiments = method, experiments
         self.name = experiments[0] + (f"_and_{len(experiments) - 1}_more" if len(experiments) > 1 else "")
         self.rule = f"run_{paper}_{self.name}_{method}"
         self.keys = [
@@ -149,8 +149,7 @@ class GroupedArtefacts(GroupedJob):
 @cache
 def grouped_runs(plan: Plan, paper: str) -> list[GroupedRuns]:
     """Return the jobs that run the methods of a paper, if all its jobs are grouped."""
-    groups = enumerate(needs.groups(plan.config[paper]).items())
-    return [GroupedRuns(plan, paper, number, *group) for number, group in groups]
+    return [GroupedRuns(plan, paper, *group) for group in needs.groups(plan.config[paper]).items()]
 
 
 @cache
