@@ -3,4 +3,6 @@ include: "workflow/Snakefile"
 
 
 # An included file cannot set the target of a bare `snakemake`.
-workflow.default_target = "all"
+workflow.default_target = workflow.default_target or workflow.modifier.modify_rulename(
+    "all"
+)

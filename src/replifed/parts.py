@@ -76,7 +76,8 @@ def register_folders(folders: Iterable[str | os.PathLike[str]]) -> None:
             raise ConfigError(f"paper_folders: {folder}: {fault}; rename the folder")
         if (other := found.setdefault(folder.name, folder)) != folder:
             raise ConfigError(f"paper_folders: {folder} and {other} have one name; rename one of them")
-    os.environ[VARIABLE] = json.dumps(paths)
+    if paths:
+        os.environ[VARIABLE] = json.dumps(paths)
 
 
 def name_fault(name: str) -> str:

@@ -69,7 +69,7 @@ COMMANDS = {
     "store/manifest.py: {}": f"{ANEW[2]}{TINY}",
     "store/npz.py: {}": "replifed data parse mnist",
     **dict.fromkeys((f"pip install 'replifed[{extra}]'" for extra in ("video", "tensorboard")), ""),
-    **dict.fromkeys(("rm {}", "cp -a", "kill PROCESS", "cd {}"), ""),
+    **dict.fromkeys(("rm {}", "cp -a", "kill PROCESS", "cd {}", "pip install {package}"), ""),
     # No command is filled in here, but a file or a number.
     **dict.fromkeys((f"{name}: {{}}" for name in ("report/columns.py", "report/score.py")), ""),
     **dict.fromkeys((f"{name}: {{}}" for name in ("report/sentences.py", "runs/certified.py")), ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections import ChainMap
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from hypothesis import strategies as st
 from replifed import cli, parts
 from replifed import settings as config
 from replifed.errors import ConfigError
-from replifed.settings import needs, reading, subsets
+from replifed.settings import needs, reading
 from replifed.store import documents
+from replifed.workflow.jobs import Table
 
 ROOT = Path(__file__).parents[2]
 
@@ -345,7 +347,7 @@ def test_defaults_are_filled_in():
     filled = config.validate(bare)
     assert filled["scale"] == "paper"
     assert filled["papers"] == sorted(whole["papers"])
-    assert filled["paths"] == {"data": "data", "results": "results", "figures": "figures"}
+    assert filled["paths"] == {"data": "data", "results": "results", "figures": "figures", "logs": "logs"}
     assert filled["data"] == {"policy": "auto", "mirror": None, "substitutes": False}
     assert filled["fedht"]["experiments"]["mnist"]["record_every"] == 1
 
@@ -368,7 +370,8 @@ def test_validation_leaves_its_argument_alone(whole):
 def test_the_other_scales_are_valid_and_write_elsewhere(whole, scale):
     cut = config.load([ROOT / f"config/{scale}.yaml"], root=ROOT)
     assert cut["scale"] == scale
-    assert cut["paths"] == {"data": "data", "results": f"results/{scale}", "figures": f"figures/{scale}"}
+    elsewhere = {"results": f"results/{scale}", "figures": f"figures/{scale}"}
+    assert cut["paths"] == {"data": "data", **elsewhere, "logs": "logs"}
 
 
 def test_the_small_scale_cuts_no_method_panel_data_set_or_artefact(whole):
@@ -414,6 +417,35 @@ def test_the_command_line_is_laid_over_all_files(tmp_path):
     assert loaded["fedht"]["experiments"]["mnist"]["local_steps"] == [9]
     with pytest.raises(ConfigError, match=r"correct what follows --config$"):
         config.load([], ROOT, {"fedht": {"seed": "x"}})
+
+
+def test_for_files_that_a_folder_lacks_the_project_has_its_own(tmp_path):
+    (tmp_path / "config/papers").mkdir(parents=True)
+    qshed = (ROOT / "config/papers/qshed.yaml").read_text()
+    (tmp_path / "config/papers/qshed.yaml").write_text(re.sub("(?m)^  seed: .*", "  seed: 42", qshed))
+    (tmp_path / "config/config.yaml").write_text("paths: {data: d2}\nfedht: {seed: 7}\n")
+    loaded, whole = config.load(root=tmp_path), config.load(root=ROOT)
+    assert loaded["paths"] == whole["paths"] | {"data": "d2"}
+    assert (loaded["fedht"]["seed"], loaded["qshed"]["seed"]) == (7, 42)
+    assert {name: loaded[name] for name in ("fedmm", "cross")} == {
+        name: whole[name] for name in ("fedmm", "cross")
+    }
+    # As a module it has another workflow's config.yaml around it.
+    (tmp_path / "config/config.yaml").write_text("samples: samples.tsv\n")
+    loaded = config.load(root=tmp_path, given={"papers": ["qshed"]}, as_module=True)
+    assert (loaded["papers"], loaded["qshed"]["seed"]) == (["qshed"], 42)
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"samples": 3}, "samples: unknown key with value 3.*; correct the `config` of the module"),
+        ([1, 2], r"the `config` of the module: \[1, 2\] is not allowed; expected a mapping"),
+    ],
+)
+def test_errors_in_what_a_module_is_given_say_so(given, line):
+    with pytest.raises(ConfigError, match=f"^{line}$"):
+        config.load(root=ROOT, given=given, as_module=True)
 
 
 OWN = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 9), max_size=2)
@@ -568,19 +600,6 @@ def test_each_step_gets_only_what_it_uses(whole):
         config.settings_for("tune", section, "planted")
 
 
-@pytest.mark.parametrize("paper", ["fedht", "fedgradmp"])
-def test_settings_of_all_artefacts_hold_those_of_each(whole, paper):
-    section = {**whole[paper], "only": list(whole[paper]["artefacts"])[2:]}
-    shared = subsets.artefacts_settings(section)
-    made = section["artefacts"]
-    of_data = {name for name in section["only"] if not {"runs", "tuned"} & set(made[name])}
-    assert set(shared) == set(section["only"]) - of_data  # which need not wait for runs
-    assert bool(of_data) == (paper == "fedht")
-    for name, own in shared.items():
-        assert own.pop("inputs") == needs.artefact_keys(section["artefacts"][name])
-        assert own == config.settings_for("artefact", section, name)
-
-
 # a changed setting, and the steps of the same experiment that must notice
 CHANGES = {
     "rounds": (at(*mnist, "rounds"), 7, {"run", "artefact", "claims"}),
@@ -613,7 +632,7 @@ def test_only_restricts_artefacts_claims_and_data_sets(whole):
     cut["papers"] = ["fedht"]
     cut["fedht"]["only"] = ["fig5", "rates"]
     assert list(config.artefacts(cut["fedht"])) == ["fig5", "rates"]
-    assert needs.used_datasets(cut) == ["rcv1_binary"]
+    assert Table(cut)["manifest:"].options["folders"] == ["data/raw/rcv1_binary"]
     assert needs.claim_keys(cut["fedht"]) == [
         "partition:rcv1",
         "run:planted/fedht",

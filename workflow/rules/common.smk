@@ -2,65 +2,42 @@
 
 import atexit
 import contextlib
-import importlib.util
-import inspect
+import hashlib
+import json
+import logging
 import os
+import re
 import shlex
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
-from snakemake.shell import shell
-
-# This file's own checkout provides the library, whatever else may be installed; where `replifed init` has put
-# this file there is none, and what is installed does.
-LIBRARY = (
-    Path(str(workflow.current_basedir.get_path_or_uri(secret_free=True)))
-    .parent.parent.joinpath("src")
-    .absolute()
-)
-if LIBRARY.joinpath("replifed").is_dir():
-    sys.path.insert(0, str(LIBRARY))
-else:
-    LIBRARY = Path(importlib.util.find_spec("replifed").origin).parents[1]
-# The profile may have taken another one.
-if (
-    LIBRARY
-    not in Path(getattr(sys.modules.get("replifed"), "__file__", LIBRARY)).parents
-):
-    for name in [name for name in sys.modules if name.split(".")[0] == "replifed"]:
-        del sys.modules[name]
+from snakemake.path_modifier import PathModifier
+from snakemake.shell import shell as any_shell
 
 from replifed import memory, parts, settings
 from replifed.store import hashes, usage
-from replifed.algorithms.registry import METHODS, registered
+from replifed.store.atomic import write_text
+from replifed.algorithms.registry import registered
 from replifed.data import fetch
-from replifed.data.catalogue import CATALOGUE as DATASETS
 from replifed.errors import ReplifedError
 from replifed.settings import needs, reading
 from replifed.progress import ONE_LINE
-from replifed.store.provenance import source_stamp
 from replifed.workflow import (
-    SUFFIXES,
-    Grouping,
-    Plan,
-    flags,
-    inputs_flag,
+    closing,
     costs,
-    one_of,
+    jobs,
     order,
     running,
     screen,
+    targets,
     words,
 )
-from replifed.workflow.plan import MEMORY_MB
 from replifed.workflow.limits import Limits
 
-if os.pathsep in str(LIBRARY):
-    sys.exit(
-        f"replifed: error: {LIBRARY}: Python finds no package in a folder with {os.pathsep!r} in its path; rename it"
-    )
-
+# Another workflow may use this one as a module. Then all but its rules is left to that one.
+AS_MODULE = workflow.modifier.base_snakefile is not None
 # Relative to the working folder, like every other path of the workflow.
 SOURCE_ROOT = Path(os.path.relpath(LIBRARY))
 # In the shell of a job: says why it has no error of its own.
@@ -94,34 +71,35 @@ def stopping():
         )
 
 
-def sound(file):
-    """Return a settings file; stop if it cannot be read: Snakemake's own error does not name it."""
+def checked_config():
+    """Return the settings of this call, with defaults; stop at errors in them."""
+    local = FOLDER if FOLDER.joinpath(settings.MAIN_FILE).is_file() else None
+    overrides = map(os.path.relpath, workflow.overwrite_configfiles)
     with stopping():
-        reading.read_file(Path(file))
-    return str(file)
+        if AS_MODULE:
+            checked = settings.load(
+                given=reading.retyped(config), beside=local, as_module=True
+            )
+        else:
+            given = reading.retyped(workflow.config_settings.config)
+            checked = settings.load([*overrides], given=given, beside=local)
+    # Snakemake copies these to machines that share no folders, and shows them in its report.
+    papers = (
+        reading.paper_file(name, settings.PAPER_FOLDER) for name in checked["papers"]
+    )
+    used = (str(file) for file in (settings.MAIN_FILE, *papers) if file.is_file())
+    workflow.configfiles += [file for file in used if file not in workflow.configfiles]
+    return checked
 
 
-def listed_papers():
-    with stopping():
-        config["papers"] = reading.listed_papers(config)
-    return config["papers"]
+def with_prefix(paths):
+    """Return the folders of the settings where a module's `prefix` or `replace_prefix` puts them.
 
-
-def check_config():
-    """Replace the merged configuration by the checked one, with defaults."""
-    given = reading.retyped(workflow.config_settings.config)
-    # Snakemake has laid --config over them once more.
-    listed = {"papers": listed_papers()}
-    papers = [reading.paper_file(name) for name in config["papers"]]
-    overrides = [Path(os.path.relpath(file)) for file in workflow.overwrite_configfiles]
-    sources = [reading.MAIN_FILE, *papers, *overrides, given]
-    with stopping():
-        # Snakemake's own parser takes a key that stands twice.
-        for file in (reading.MAIN_FILE, *papers, *overrides):
-            reading.read_file(file)
-        checked = settings.validate(reading.deep_merge(config, given, listed), sources)
-    config.clear()
-    config.update(checked)
+    Snakemake would change the files of rules alone, and not what else names them; now it changes none.
+    """
+    put = workflow.modifier.path_modifier.replace_prefix
+    workflow.modifier.path_modifier = PathModifier(None, None, workflow)
+    return {name: put(f"{folder}/").removesuffix("/") for name, folder in paths.items()}
 
 
 def configfile_flags():
@@ -139,6 +117,16 @@ def config_flag():
 
 
 # --- Screen ---
+
+
+def prepare_call():
+    """Prepare what is of the whole call: the screen, the memory, and the record that it runs here."""
+    # With `verify` come of Snakemake's own lines only errors, and none once it runs.
+    if "verify" in sys.argv:
+        logging.disable(logging.WARNING)
+    prepare_screen()
+    cap_memory()
+    enter_folder()
 
 
 def prepare_screen():
@@ -162,7 +150,7 @@ def warn_of_surrogates():
     if workflow.is_main_process and given:
         with stopping():
             names = fetch.replaceable(
-                Path(plan.in_data("raw")), Path(given).expanduser()
+                Path(config["paths"]["data"], "raw"), Path(given).expanduser()
             )
         if names:
             print(
@@ -176,10 +164,10 @@ def jobs_ahead():
     """Return the recorded seconds of the jobs ahead, None of unknown ones, and the jobs before each, all by id."""
     jobs = set(workflow.dag.needrun_jobs(exclude_finished=False))
     known, seconds = costs.read(config["scale"]), {}
-    artefacts = {name: len(needs.artefacts(config[name])) for name in plan.sections}
+    artefacts = {name: len(needs.artefacts(config[name])) for name in TABLE.sections}
     for job in jobs:
         if job.benchmark:
-            name = os.path.relpath(job.benchmark, plan.in_results("benchmarks"))
+            name = os.path.relpath(job.benchmark, BENCHMARKS)
             name = name.removesuffix(".tsv")
             seconds[job.jobid] = costs.estimate(name, known, artefacts)
     before = {
@@ -219,12 +207,22 @@ def print_jobs_ahead_of_dry_run():
 
 def closing_lines():
     """Return the last lines of a call: the score, if claims were requested, then the data and the report."""
-    rules = {job.rule.name for job in workflow.dag.jobs}
-    parsed = {
-        job.wildcards.dataset for job in workflow.dag.jobs if job.rule.name == "parse"
-    }
-    data = plan.closing_line(sorted(parsed))
-    return [*(plan.score_line() if "claims" in rules else ()), data]
+    jobs = list(workflow.dag.jobs)
+    measured = [job for job in jobs if job.rule.name == "measure_claims"]
+    parsed = {job.wildcards.parse for job in jobs if job.rule.name == "parse"}
+    pages = [
+        file for job in jobs for file in job.output if Path(file).suffix == ".html"
+    ]
+    # With one line of progress, the command prints the score.
+    judged = (
+        ()
+        if ONE_LINE in os.environ
+        else [job.wildcards.measure_claims for job in measured]
+    )
+    return [
+        *closing.score_lines(config["paths"], judged),
+        closing.data_line(config["paths"], sorted(parsed), sorted(pages)),
+    ]
 
 
 def resume_line():
@@ -241,6 +239,10 @@ def print_at_exit(*lines):
 
 
 # --- Machine ---
+
+
+class shell(any_shell):
+    """Runs the commands of these rules; what `prepare_shell` sets reaches no rule of another workflow."""
 
 
 def prepare_shell():
@@ -262,8 +264,8 @@ def prepare_shell():
         )
     exports[hashes.CONFIGFILES_VARIABLE] = configfile_flags()
     exports[hashes.CONFIG_VARIABLE] = config_flag()
-    folders = (f"logs/{config['scale']}", plan.in_results("benchmarks"))
-    exports[usage.FOLDERS] = os.pathsep.join(folders)
+    exports[usage.FOLDERS] = os.pathsep.join((LOGS, BENCHMARKS))
+    exports[jobs.SETTINGS] = write_settings()
     exports |= registered()
     if parts.VARIABLE in os.environ:
         exports[parts.VARIABLE] = os.environ[parts.VARIABLE]
@@ -286,6 +288,16 @@ def cap_memory():
         workflow.register_resource("mem_mb", int(0.8 * memory.granted() / 1e6))
 
 
+def write_settings():
+    """Write the checked settings for the jobs of this call, into a file that is called by their hash."""
+    text = json.dumps(config)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+    file = Path(f".snakemake/replifed/settings-{digest}.json")
+    if not file.is_file():
+        write_text(file, text)
+    return str(file)
+
+
 def enter_folder():
     """Record that this call runs here, unless it is a dry run or unlocks the folder."""
     asked = words.of_process()
@@ -301,23 +313,52 @@ def cancel_timers():
             thread.cancel()
 
 
+def cancel_timers_at_end():
+    """As `cancel_timers`, once the main thread has ended: a module has no hooks, though the profile may be there."""
+
+    def wait():
+        threading.main_thread().join()
+        cancel_timers()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def check_targets():
+    """Stop at a target that nothing makes, before jobs are planned."""
+    asked = words.of_process()
+    if not asked.target_jobs:
+        with stopping():
+            words.check_targets(TABLE, TARGETS, asked.targets, workflow.rules)
+
+
+def only_verifies():
+    return {job.rule.name for job in workflow.dag.jobs} == {"verify"}
+
+
 # --- Snakemake's own report ---
 
 
 def shown(pattern):
-    """Return the pattern of an artefact's file, marked for `snakemake --report` if it is what a reader opens."""
-    path = Path(pattern)
-    kind = {".png": "figures", ".md": "tables"}.get(path.suffix)
+    """Return the pattern of an artefact's file, marked for Snakemake's own report if a reader opens it."""
+    kind = {".png": "figures", ".md": "tables"}.get(Path(pattern).suffix)
     if kind is None:
         return pattern
     # One label: of a second one with two values Snakemake's page makes a switch, which fails without a pair.
     return report(
         pattern,
         caption="../report/caption.rst",
-        category="{paper}",
+        category=partial(paper_of, pattern),
         subcategory=kind,
-        labels={"artefact": path.stem},
+        labels=partial(labels_of, pattern),
     )
+
+
+def paper_of(pattern, wildcards):
+    return Path(pattern.format(**dict(wildcards.items()))).parent.name
+
+
+def labels_of(pattern, wildcards):
+    return {"artefact": Path(pattern.format(**dict(wildcards.items()))).stem}
 
 
 def caption_of(file):
@@ -327,88 +368,111 @@ def caption_of(file):
     return caption(file.parent.name, file.stem)
 
 
-# --- Questions to the plan ---
+# --- Rules ---
+
+# A job on the command line; of those that take long, the screen shows the progress.
+JOB = "REPLIFED_LOG={log:q} python -m replifed job {params.steps:q}"
+QUIETLY = f"{JOB} > {{log:q}} 2>&1"
+SHOWN = f"{JOB} 2>&1 | tee {{log:q}} >&2"
 
 
-def sources_of(*modules):
-    """Return the input that stands for the source files of modules."""
-    return [source_stamp(modules, SOURCE_ROOT, Path(".snakemake/source_stamps"))]
+def plan_jobs():
+    """Return all jobs, the targets by name, and the groups of jobs that this call does together."""
+    with stopping():
+        table = jobs.Table(config)
+        names = targets.targets(table)
+        call, renamed = words.of_process(), workflow.modifier.modify_rulename
+        # Of a module only its own targets are known: not what rules of another workflow need.
+        others = AS_MODULE and workflow.default_target
+        asked = call.targets or ([] if others else [renamed("all")])
+        groups = targets.groups_of_call(table, names, asked, call.target_jobs, renamed)
+        return table, names, {group.rule: group for group in groups}
 
 
-def ask(function, *first):
-    """Return an input function that calls `function` with the arguments `first`, then with wildcards.
-
-    The names of its other parameters are those of the wildcards.
-    """
-    names = [*inspect.signature(function).parameters][len(first) :]
-
-    def answer(wildcards):
-        with stopping():
-            return function(*first, *(getattr(wildcards, name) for name in names))
-
-    return answer
+def files_of(kind):
+    """Return the patterns of the files of a rule, whose wildcard is called like it."""
+    return jobs.files(kind, f"{{{kind}}}", config["paths"])
 
 
-def input_flags(wildcards, input):
-    """Return the flags of a job's input files, ``--NAME FILE ...``, but for its sources, and for logs.
-
-    Those are read by the pattern in the settings.
-    """
-    return flags(
-        {name: file for name, file in input.items() if name not in ("source", "logs")}
-    )
+def log_of(name):
+    return f"{LOGS}/{name}.log"
 
 
-def keyed_inputs(wildcards, input):
-    """Return the flag of a job's input files by key, ``--inputs KEY=FILE ...``, but for its sources."""
-    return inputs_flag(dict(input.items()))
+def benchmark_of(name):
+    return f"{BENCHMARKS}/{name}.tsv"
 
 
-def minutes(job, otherwise=30):
-    """Return the function for the time of jobs, by a pattern of their names: those of their benchmarks.
-
-    That is as recorded, or `otherwise`: of a group of jobs it is the sum. A further attempt (--retries) asks for
-    as much again.
-    """
-
-    def answer(wildcards, attempt):
-        name = job.format(**dict(wildcards.items()))
-        return attempt * limits.minutes(name, otherwise)
-
-    return answer
+def called(kind):
+    """Return what the logs and benchmarks of a rule are called."""
+    return jobs.KINDS[kind].log.format(name=f"{{{kind}}}")
 
 
-def megabytes(job, otherwise=MEMORY_MB, stated=None):
-    """Return the function for the memory of jobs, by a pattern of their names.
-
-    That is `stated`, a number or a function of wildcards, if the settings state one; else as recorded, or
-    `otherwise`.
-    """
-
-    def answer(wildcards, attempt):
-        own = stated(wildcards) if callable(stated) else stated
-        name = job.format(**dict(wildcards.items()))
-        return attempt * (own or limits.megabytes(name, otherwise))
-
-    return answer
+def one_of(kind):
+    """Return a pattern of the names of the jobs of a kind that are in no group."""
+    grouped = {key for group in GROUPS.values() for key in group.keys}
+    own = TABLE.keys() - grouped
+    own = sorted(TABLE[key].name for key in own if TABLE[key].kind == kind)
+    # An empty pattern would match everything.
+    return "|".join(map(re.escape, own)) or "(?!)"
 
 
-def targets():
-    """Return the requested targets, which Snakemake itself parses only after all rules are read.
-
-    A job on another machine is requested by its rule.
-    """
-    asked = words.of_process()
-    return [job.rulename for job in asked.target_jobs or ()] or asked.targets or ["all"]
-
-
-def check_targets():
-    """Stop at a target that nothing makes, before jobs are planned."""
-    asked = words.of_process()
-    if not asked.target_jobs:
-        with stopping():
-            words.check_targets(plan, asked.targets, workflow.rules)
+def work_of(wildcards, key):
+    """Return the job, or the group, that `key` names, or else the wildcard of the rule."""
+    if key is None:
+        ((kind, name),) = wildcards.items()
+        key = f"{kind}:{name}"
+    with stopping():
+        return GROUPS.get(key) or TABLE[key]
 
 
-def only_verifies():
-    return {job.rule.name for job in workflow.dag.jobs} == {"verify"}
+def files_before(wildcards, key=None):
+    """Return what a job reads."""
+    work = work_of(wildcards, key)
+    return [*TABLE.files(*work.before), *work.files]
+
+
+def megabytes(wildcards, attempt, key=None):
+    """Return the memory of a job: as its settings state, or as recorded, or that of its kind."""
+    work = work_of(wildcards, key)
+    otherwise = jobs.KINDS[TABLE[work.keys[0]].kind].memory
+    return attempt * (work.memory or limits.megabytes(work.log, otherwise))
+
+
+def minutes(wildcards, attempt, key=None):
+    """Return the time of a job, as recorded or that of its kind; a further attempt asks for as much again."""
+    work = work_of(wildcards, key)
+    otherwise = jobs.KINDS[TABLE[work.keys[0]].kind].minutes
+    return attempt * limits.minutes(work.log, otherwise)
+
+
+def digest(wildcards, key=None):
+    """Return the hash of settings and sources by which Snakemake notices that they have changed."""
+    with stopping():
+        return TABLE.digest(work_of(wildcards, key).keys[0], SOURCE_ROOT)
+
+
+# Snakemake compares no parameters that depend on the output.
+def steps(wildcards, output, key=None):
+    """Return the keys by which a job is called: of a group, several."""
+    return [*work_of(wildcards, key).keys]
+
+
+def says(wildcards, output, key=None):
+    return work_of(wildcards, key).says
+
+
+def resources_of(key=None):
+    """Return the functions for time and memory of the job that `key`, or a wildcard, names."""
+    return {
+        "mem_mb": partial(megabytes, key=key),
+        "runtime": partial(minutes, key=key),
+    }
+
+
+def params_of(key=None):
+    """Return the functions for the parameters of the job that `key`, or a wildcard, names."""
+    return {
+        "digest": partial(digest, key=key),
+        "steps": partial(steps, key=key),
+        "says": partial(says, key=key),
+    }

@@ -256,6 +256,11 @@ def check_known(kind: str, name: str, known: Sequence[str] | dict[str, Any]) -> 
         raise ConfigError(unknown_name(kind, name, known))
 
 
+def has_workflow() -> bool:
+    """Return whether Snakemake finds a workflow in this folder."""
+    return any(Path(file).is_file() for file in ("Snakefile", "workflow/Snakefile"))
+
+
 def call_snakemake(
     target: str | Sequence[str],
     arguments: argparse.Namespace,
@@ -272,7 +277,7 @@ def call_snakemake(
 
     from replifed.settings.reading import read_file
 
-    if not Path("Snakefile").is_file():
+    if not has_workflow():
         raise ConfigError(
             "there is no Snakefile here; run from the folder that holds it, or from one that `replifed init "
             "FOLDER` writes"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,6 @@ from replifed.parts import name_fault
 from replifed.store.atomic import make_folder
 from replifed.store.folders import fill, new_folder
 
-# A checkout, or the folders in which an installation keeps the workflow.
-_WORKFLOWS = (
-    Path(__file__).parents[3],
-    *(Path(place, "share/replifed") for place in (Path(__file__).parents[2], sys.prefix)),
-)
 _COPIED = "Snakefile", "environment.yml", "workflow", "config", "profiles"
 
 
@@ -45,7 +39,9 @@ def add(commands: Any) -> None:
 
 
 def _init(arguments: argparse.Namespace) -> None:
-    source = next((folder for folder in _WORKFLOWS if (folder / "workflow/Snakefile").is_file()), None)
+    from replifed.settings import project
+
+    source = project()
     if source is None:
         raise ConfigError("the workflow has not been installed with the package; use a checkout")
     for name in _COPIED:

@@ -9,7 +9,7 @@ configuration and `typed` turns into an object of the paper's class again.
 
 from replifed.settings.checks import load, typed, validate, write_schema
 from replifed.settings.needs import artefacts
-from replifed.settings.reading import MAIN_FILE, PAPER_FOLDER, deep_merge, read_file
+from replifed.settings.reading import MAIN_FILE, PAPER_FOLDER, deep_merge, project, read_file
 from replifed.settings.subsets import settings_for
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "artefacts",
     "deep_merge",
     "load",
+    "project",
     "read_file",
     "settings_for",
     "typed",

@@ -23,10 +23,14 @@ from replifed.settings.reading import (
     deep_merge,
     listed_papers,
     paper_file,
+    project,
     read_file,
 )
 from replifed.settings.retired import unknown_artefact
 from replifed.store.atomic import write_text
+
+# Settings that stand in no file of ours.
+_COMMAND_LINE, _MODULE = "what follows --config", "the `config` of the module"
 
 
 def configuration_of(papers: Sequence[str]) -> type[fields.Settings]:
@@ -69,29 +73,43 @@ def load(
     configfiles: Sequence[str | os.PathLike[str]] = (),
     root: str | os.PathLike[str] = ".",
     given: Mapping[str, Any] | None = None,
+    beside: Path | None = None,
+    *,
+    as_module: bool = False,
 ) -> dict[str, Any]:
-    """Read and check the configuration as the workflow does.
+    """Read and check the configuration, for the workflow and for commands.
 
-    `configfiles` are overrides such as ``config/small.yaml``, merged in this order over the files of the
-    workflow; `root` is the folder that holds ``config/``; `given` is the content of ``--config``.
+    Parameters
+    ----------
+    configfiles : overrides such as ``config/small.yaml``, laid in this order over all other files.
+    root : folder with ``config/``; any of its files may be missing, and any key of ``config.yaml``.
+    given : content of ``--config``, laid over all files.
+    beside : folder with the files that stand in for missing ones; default: those that came with the package.
+    as_module : if another workflow uses this one as a module. Then `given` is what it hands over, and root's
+        ``config.yaml`` is its own and not read.
     """
-    given = given or {}
-    main, folder = Path(root, MAIN_FILE), Path(root, PAPER_FOLDER)
-    files = [Path(file) for file in configfiles]
+    given = {} if given is None else given
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"{_MODULE}: {shown(given)} is not allowed; expected a mapping")
+    folders = [Path(root), beside or project() or Path(root)]
+    own, main = (folder / MAIN_FILE for folder in folders)
+    files = [*([own] if own.exists() and not as_module else []), *map(Path, configfiles)]
     overrides = [read_file(file) for file in files]
-    config = deep_merge(read_file(main), *overrides, given)
-    listed = {"papers": listed_papers(config, folder)}
-    papers = [paper_file(paper, folder) for paper in listed["papers"]]
-    sections = (content for file in papers for content in (read_file(file), *overrides))
-    merged = deep_merge(config, *sections, given, listed)
-    return validate(merged, [main, *papers, *files, given])
+    content = read_file(main)
+    paper_folders = [folder / PAPER_FOLDER for folder in folders]
+    listed = {"papers": listed_papers(deep_merge(content, *overrides, given), *paper_folders)}
+    papers = [paper_file(paper, *paper_folders) for paper in listed["papers"]]
+    merged = deep_merge(content, *map(read_file, papers), *overrides, given, listed)
+    return validate(merged, [main, *papers, *files, given], _MODULE if as_module else _COMMAND_LINE)
 
 
-def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, Any]] = ()) -> dict[str, Any]:
+def validate(
+    config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, Any]] = (), origin: str = _COMMAND_LINE
+) -> dict[str, Any]:
     """Return a checked copy of a merged configuration, with defaults, without papers that are not listed.
 
-    `sources` are the files that were merged, in this order, and the content of ``--config``. They are read
-    only to say which of them to edit: a `ConfigError` has one line for each error.
+    `sources` are the files that were merged, in this order, and the content of what `origin` names. They are
+    read only to say which of them to correct: a `ConfigError` has one line for each error.
     """
     known = paper_names()
     listed = config.get("papers", known)
@@ -111,7 +129,8 @@ def validate(config: Mapping[str, Any], sources: Sequence[Path | Mapping[str, An
     errors += _section_errors({paper: config.get(paper) for paper in papers}, [path for path, _ in errors])
     errors = errors or [*comparison.errors(config), *_custom_methods(config["methods"])]
     if errors:
-        raise ConfigError("\n".join(dict.fromkeys(line(path, text, sources) for path, text in errors)))
+        lines = dict.fromkeys(line(path, text, sources, origin) for path, text in errors)
+        raise ConfigError("\n".join(lines))
     compared = comparison.comparison(config)
     return config if compared is None else {**config, COMPARE: compared}
 

@@ -88,6 +88,7 @@ class Paths(Settings):
     data: Text = Field("data", description="raw and parsed data sets, shared by all scales")
     results: Text = Field("results", description="histories, tuned steps, claims, report")
     figures: Text = Field("figures", description="figures and tables")
+    logs: Text = Field("logs", description="logs of jobs, in a folder for each scale")
 
 
 class Data(Settings):

@@ -174,9 +174,12 @@ class _Places:
         return next((entry for entry in entries if isinstance(entry, Mapping)), {})
 
 
-def line(path: tuple, text: str, sources: Sequence[Source]) -> str:
-    """Return the line that says what is wrong where, and which of `sources` to edit."""
-    edit = f"; {_to_edit(path, sources)}" if sources else ""
+def line(path: tuple, text: str, sources: Sequence[Source] = (), origin: str = "") -> str:
+    """Return the line that says what is wrong where, and which of `sources` to correct.
+
+    Mappings among these come from what `origin` names.
+    """
+    edit = f"; {_to_edit(path, sources, origin)}" if sources else ""
     match path:
         case (paper, "experiments", name, "problem") if text.startswith("missing; "):
             # The paper's own file does not have this experiment either: an override misspells it.
@@ -191,7 +194,7 @@ def line(path: tuple, text: str, sources: Sequence[Source]) -> str:
     return f"{place or 'the configuration'}: {text}{edit}"
 
 
-def _to_edit(path: Sequence[Any], sources: Sequence[Source]) -> str:
+def _to_edit(path: Sequence[Any], sources: Sequence[Source], origin: str) -> str:
     """Say to edit the one of `sources` that sets a key last; for a missing key, that which lacks it first."""
 
     def setting(place: Sequence[Any]) -> list[Source]:
@@ -201,7 +204,7 @@ def _to_edit(path: Sequence[Any], sources: Sequence[Source]) -> str:
     own = [one for one in sources if isinstance(one, Path) and one.stem in path[:1]]
     above = setting(path[:-1]) if len(path) > 1 else []
     source = [*setting(path)[-1:], *above, *own, sources[0]][0]
-    return "correct what follows --config" if isinstance(source, Mapping) else f"edit {source}"
+    return f"correct {origin}" if isinstance(source, Mapping) else f"edit {source}"
 
 
 def _sets(content: Any, path: Sequence[Any]) -> bool:

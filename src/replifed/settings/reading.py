@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,16 @@ from replifed.store import documents
 
 MAIN_FILE = Path("config/config.yaml")
 PAPER_FOLDER = Path("config/papers")
+# A checkout, or the folders in which an installation keeps the workflow.
+_PROJECTS = (
+    Path(__file__).parents[3],
+    *(Path(place, "share/replifed") for place in (Path(__file__).parents[2], sys.prefix)),
+)
+
+
+def project() -> Path | None:
+    """Return the folder with the workflow and its settings that came with the package, if they did."""
+    return next((folder for folder in _PROJECTS if (folder / "workflow/Snakefile").is_file()), None)
 
 
 def deep_merge(base: Mapping[str, Any], *overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,28 +61,31 @@ def retyped(value: Any) -> Any:
     return read if isinstance(read, int | float | bool) or value in ("null", "~") else value
 
 
-def paper_file(paper: str, folder: str | os.PathLike[str] = PAPER_FOLDER) -> Path:
-    """Return the file with a paper's settings: in `folder`, or with a custom paper."""
+def paper_file(paper: str, *folders: Path) -> Path:
+    """Return the file with a paper's settings: with a custom paper, or in the first of `folders` with one."""
     own = own_papers()
-    return own[paper] / "settings.yaml" if paper in own else Path(folder, f"{paper}.yaml")
+    if paper in own:
+        return own[paper] / "settings.yaml"
+    files = [folder / f"{paper}.yaml" for folder in folders]
+    return next((file for file in files if file.exists()), files[0])
 
 
-def listed_papers(config: Mapping[str, Any], folder: str | os.PathLike[str] = PAPER_FOLDER) -> list[str]:
-    """Return the papers that `config` lists, which have a file in `folder`, and custom ones.
+def listed_papers(config: Mapping[str, Any], *folders: Path) -> list[str]:
+    """Return the papers that `config` lists, which have a file in one of `folders`, and custom ones.
 
     Those are in the folders that its key paper_folders names; this registers them.
     """
-    folders = config.get("paper_folders", [])
-    if not isinstance(folders, list):
-        raise ConfigError(f"paper_folders: {shown(folders)} is not allowed; expected a list of folders")
-    for one in folders:
+    own = config.get("paper_folders", [])
+    if not isinstance(own, list):
+        raise ConfigError(f"paper_folders: {shown(own)} is not allowed; expected a list of folders")
+    for one in own:
         if not isinstance(one, str) or not Path(one).is_dir():
             raise ConfigError(f"paper_folders: {shown(one)} is not allowed; expected an existing folder")
-    register_folders(folders)
+    register_folders(own)
     papers = config.get("papers", [])
     if not isinstance(papers, list) or not all(isinstance(paper, str) for paper in papers):
         raise ConfigError(f"papers: {shown(papers)} is not allowed; expected a list of names")
-    known = sorted({file.stem for file in Path(folder).glob("*.yaml")} | set(own_papers()))
+    known = sorted({file.stem for folder in folders for file in folder.glob("*.yaml")} | set(own_papers()))
     if errors := [f"papers: {unknown_name('paper', paper, known)}" for paper in papers if paper not in known]:
         raise ConfigError("\n".join(errors))
     return list(dict.fromkeys([*papers, *own_papers()]))

@@ -74,11 +74,12 @@ class GroupedJob(ABC):
     @property
     def note(self) -> Path:
         """File that holds the digest of the job that last made these files."""
-        return Path(".snakemake/made_together", self.plan.config["scale"], self.rule)
+        return Path(f".snakemake/made_together/{self.plan.in_results(self.rule)}")
 
     def note_command(self) -> str:
         """Return the command that writes the note."""
-        return f"mkdir -p {self.note.parent} && echo {self.digest()} > {self.note}"
+        folder, note = shlex.quote(str(self.note.parent)), shlex.quote(str(self.note))
+        return f"mkdir -p {folder} && echo {self.digest()} > {note}"
 
     def is_current(self) -> bool:
         """Return whether all its files exist, made with its present settings and sources."""

@@ -66,7 +66,11 @@ class Plan:
 
     def in_logs(self, path: str) -> str:
         """Return the log of a job."""
-        return f"logs/{self.config['scale']}/{path}.log"
+        return f"{self.logs_folder()}/{path}.log"
+
+    def logs_folder(self) -> str:
+        """Return the folder of the logs of this scale."""
+        return f"{self.config['paths']['logs']}/{self.config['scale']}"
 
     def in_benchmarks(self, path: str) -> str:
         """Return the file with Snakemake's measurements of a job."""
