@@ -9,6 +9,7 @@ import planted_paper
 from replifed import cli
 from replifed.claims import scores
 from replifed.claims.claim import NUMBERS
+from replifed.claims.files import read
 from replifed.claims.reference import accept, compare, known, lost, verdicts
 from replifed.claims.units import UNITS, tolerance
 from replifed.claims.verdicts import COLUMNS
@@ -119,9 +120,9 @@ def test_a_claim_that_is_gone_is_a_fault(tmp_path, golden):
     """Planted: a claim that held is left out of the file."""
     other = write(tmp_path / "other.csv", id="p.b")
     assert compare(other, golden) == (0, ["p.a (synthetic): no claim is called so any more"])
-    assert lost(other, golden) == [f"p.a (synthetic): gone, but holds in {golden}"]
+    assert lost(read(other), golden) == [f"p.a (synthetic): gone, but holds in {golden}"]
     fell = write(tmp_path / "fell.csv", verdict="fails")
-    assert lost(fell, golden) == [f"p.a (synthetic): fails, but holds in {golden}"]
+    assert lost(read(fell), golden) == [f"p.a (synthetic): fails, but holds in {golden}"]
     damaged = write(tmp_path / "damaged.csv", source="guessed")
     with pytest.raises(DataError, match=r"damaged: verdict or source of p\.a"):
         compare(damaged, golden)

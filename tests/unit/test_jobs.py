@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 
 import planted_paper
-from replifed.claims import scores, tables
+from replifed.claims import scores, sentences, tables
 from replifed.claims.reference import accept
-from replifed.claims.sentences import read_not_claimed
 from replifed.claims.verdicts import COLUMNS
 from replifed.errors import ConfigError, DataError, ReplifedError
 from replifed.papers import jobs
@@ -105,18 +104,19 @@ def demo(monkeypatch, tmp_path):
     (folder / "sentences.yaml").write_text("- {place: Title, says: It is fast., why: a title}\n")
     monkeypatch.setattr(jobs, "_part", lambda paper, name: made)
     monkeypatch.setattr(jobs, "paper_names", lambda: ["demo"])
-    for name, file in (("finding_file", "finding.md"), ("sentences_file", "sentences.yaml")):
-        monkeypatch.setattr(jobs, name, lambda paper, file=file: folder / file)
+    monkeypatch.setattr(jobs, "finding_file", lambda paper: folder / "finding.md")
+    monkeypatch.setattr(sentences, "import_module", lambda name: made)
+    monkeypatch.setattr(sentences, "sentences_file", lambda paper: folder / "sentences.yaml")
     return made
 
 
 def test_sentences_are_those_above_claims_and_those_of_the_list(demo):
-    assert [one.says for one in jobs.sentences("demo")][:2] == [
+    assert [one.says for one in sentences.of_paper("demo")][:2] == [
         "It is fast.",
         "It is faster than the baseline.",
     ]
     del demo.SENTENCES
-    assert [one.says for one in jobs.sentences("demo")] == ["It is fast."]
+    assert [one.says for one in sentences.of_paper("demo")] == ["It is fast."]
 
 
 def test_a_claim_is_measured_with_those_that_its_test_is_corrected_with(demo):
@@ -165,7 +165,7 @@ def test_what_is_collected_has_statements_and_sentences_without_claims(demo, tmp
         "reproduced",
         "consistent",
     ]
-    assert [one["statement"] for one in read_not_claimed(rest)] == ["It is fast."]
+    assert rest.read_text() == "paper,place,statement,why\ndemo,Title,It is fast.,a title\n"
 
 
 def test_a_paper_without_classes_of_its_own_has_any_attribute():

@@ -28,8 +28,10 @@ from replifed.cli import make
 from replifed.errors import DataError
 from replifed.papers.jobs import every_claim
 from replifed.runs import archived, certified, compared, frames, kept, opened, page
+from replifed.runs.causes import Causes
 from replifed.settings.subsets import settings_for
-from replifed.store import limits
+from replifed.store import hashes, limits
+from replifed.store import manifest as store
 from replifed.store.environment import environment
 from replifed.store.histories import provenance, write_history
 from replifed.store.tuned import write_tuned
@@ -283,23 +285,60 @@ def test_of_equally_bad_runs_the_first_by_name_is_told():
         for name in "bdac"
     ]
     table, run = compared.Difference("table", "tables/fedht/fig1.csv", "mean", "moved"), opened.Run("A", {})
-    *_, told = compared._with_causes([*runs, table], run, run, {"fedht": ""})
+    *_, told = compared._with_causes([*runs, table], run, run, Causes(run, run))
     assert told.cause == "from histories/fedht/a/fedht.parquet and 3 more"
 
 
-def test_another_processor_is_a_cause(whole, other):
-    history(other, 1.1)
-    file = other / "results/environment.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "processor": "another", "blas": ["other 1"]}))
-    assert "another processor: " in differences(whole, other)[0].cause
+def on(folder, change=1.0, **machine):
+    """A history made on another machine than this one, by what it records; None records none."""
+    (here,) = META["machines"]
+    history(folder, change, machines=[{**here, **machine}])
 
 
-def test_other_linear_algebra_is_no_other_processor(whole, other):
-    history(other, 1.1)
-    file = other / "results/environment.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "blas": ["other 1"]}))
-    (cause,) = {one.cause for one in differences(whole, other)}
+def test_the_machine_of_a_history_is_a_cause_whatever_the_whole_run_records(whole, other):
+    on(other, 1.1, processor="Another 9", blas=["other 1"], features=[])
+    (here,) = META["machines"]
+    (cause,) = {one.cause for one in differences(whole, other) if one.kind == "history"}
+    told = f"another processor: {here['processor']} against Another 9; other linear algebra: "
+    assert cause == f"{told}{', '.join(here['blas'])} against other 1"
+    on(other, 1.1, blas=["other 1"])
+    (cause,) = {one.cause for one in differences(whole, other) if one.kind == "history"}
     assert cause.startswith("other linear algebra: ") and cause.endswith(" against other 1")
+
+
+def test_equal_numbers_of_another_machine_are_identical(whole, other):
+    on(other, processor="Another 9")
+    assert differences(whole, other) == []
+    history(other, data={**META["data"], "content_sha256": "1"})
+    assert differences(whole, other) == [], "an older history has no hash of its data"
+
+
+def test_what_is_not_recorded_is_unknown_and_never_the_same(whole, other):
+    """Planted: what an older version left, which records no machine, without the files that end a run."""
+    for name in ("environment.json", "manifest.csv"):
+        (other / "results" / name).unlink()
+    frame = pd.DataFrame({"round": [0, 1], "objective": [1.0, 0.7]})
+    old = {key: value for key, value in META.items() if key != "machines"}
+    write_history(other / "results/fedht/mnist/fedht.parquet", frame, old)
+    claim(other, "9.0")
+    causes = {one.kind: one.cause for one in differences(whole, other)}
+    assert causes["history"] == "settings, sources and versions are the same; unknown: data, processor"
+    assert causes["claim"] == "from histories/fedht/mnist/fedht.parquet"
+    shutil.copytree(whole / "results/fedht", other / "results/fedht", dirs_exist_ok=True)
+    (one,) = differences(whole, other)
+    assert one.cause == "versions and processor are the same; unknown: data, settings, sources"
+    shutil.rmtree(other / "results/fedht")
+    (found,) = (one.cause for one in differences(whole, other) if one.kind == "claim")
+    assert found == "unknown: data, settings, sources, versions, processor"
+
+
+def test_data_are_compared_by_what_histories_record_of_their_samples(whole, other, tmp_path):
+    ours = Path(shutil.copytree(whole, tmp_path / "ours"))
+    for folder, digest in ((ours, "1"), (other, "2")):
+        history(folder, 1.0 if folder is ours else 1.1, data={**META["data"], "content_sha256": digest})
+        (folder / "results/manifest.csv").unlink()
+    (cause,) = {one.cause for one in differences(ours, other) if one.kind == "history"}
+    assert cause == "other data: the samples of mnist differ"
 
 
 def test_settings_versions_and_sources_are_causes_of_what_has_no_histories(whole, other):
@@ -316,8 +355,8 @@ def test_settings_versions_and_sources_are_causes_of_what_has_no_histories(whole
     found = [one for one in compared.compare(*environments) if one.outcome == compared.MOVED]
     assert [one.kind for one in found] == ["table", "claim"]
     for one in found:
-        assert "other settings: ridge 0.1 against 0.2; other versions: python 3.a against 3.b" in one.cause
-        assert "other sources: commit " in one.cause
+        assert "other settings: ridge 0.1 against 0.2; other sources: commit " in one.cause
+        assert "; other versions: python 3.a against 3.b" in one.cause
 
 
 def references(folder, *names):
@@ -547,6 +586,146 @@ def test_what_is_no_run_is_one_line(tmp_path, capsys):
         assert str(place) in capsys.readouterr().err
 
 
+# -- Papers made one by one ------------------------------------------------------------------------
+
+
+def judged(folder):
+    """Make of a run what the target of its paper leaves: the joint files are moved to the paper's own."""
+    for name in ("statements.csv", "not_claimed.csv", "manifest.csv"):
+        (folder / "results" / name).unlink()
+    for name in ("claims.csv", "environment.json"):
+        (folder / "results" / name).rename(folder / "results/fedht" / name)
+    hashes.record([file for file in folder.rglob("*") if file.is_file()])
+    return folder
+
+
+def test_a_paper_alone_is_a_run_as_the_whole_is(whole, other):
+    assert differences(whole, judged(other)) == []
+    run = opened.open_run(other)
+    assert run.environment("fedht") == run.environment() == environment()
+    assert kept.in_words(run, "fedht") == kept.in_words(opened.open_run(whole))
+
+
+def test_a_paper_judged_after_the_others_has_its_own_verdicts_and_not_the_older_joint_ones(whole, other):
+    shutil.copy(other / "results/claims.csv", other / "results/fedht/claims.csv")
+    joint = (other / "results/claims.csv").read_bytes()
+    assert opened.open_run(other).read("claims.csv") == joint
+    claim(other, verdict="fails")
+    found = {one.kind: one for one in differences(whole, other)}
+    assert found == {}, "the paper's own file still holds"
+    (other / "results/claims.csv").rename(other / "results/fedht/claims.csv")
+    (other / "results/claims.csv").write_bytes(joint)
+    found = {one.kind: one.text for one in differences(whole, other)}
+    assert (
+        found["claim"].startswith("holds against fails")
+        and found["statement"] == "reproduced against deviates"
+    )
+    assert [row["verdict"] for row in opened.open_run(other, ["fedac"]).rows("claims.csv")] == ["holds"]
+
+
+def archive_of_papers(folder, out, monkeypatch):
+    monkeypatch.chdir(folder)
+    run = opened.of_folders(Path("results"), Path("figures"))
+    listed = store.of_folders(["results/fedht", "figures/fedht"])
+    run = opened.Run(run.place, {**run.parts, "manifest.csv": listed.encode})
+    archived.write(archived.of_papers(run, SETTINGS, settings_for), out, "Ada Lovelace", {})
+    return out
+
+
+def test_a_paper_alone_is_archived_with_what_it_was_made_with(whole, other, tmp_path, monkeypatch):
+    settings = SETTINGS | {"papers": ["fedac", "fedht"]}
+    monkeypatch.setitem(SETTINGS, "papers", settings["papers"])
+    file = archive_of_papers(judged(other), tmp_path / "a.zip", monkeypatch)
+    run = opened.open_run(file)
+    assert run.entries(opened.ABOUT)["papers"] == ["fedht"]
+    assert run.environment("fedht") == environment()
+    assert differences(whole, file) == []
+    assert ROCrate(file).get("#run")["name"] == "snakemake fedht"
+    table(other, "0.26")
+    with pytest.raises(DataError, match=r"tables/fedht/fig1.csv is not as the manifest lists it"):
+        archive_of_papers(other, tmp_path / "b.zip", monkeypatch)
+    (other / "results/fedht/environment.json").unlink()
+    with pytest.raises(DataError, match=r"an older version judged fedht; `replifed make fedht` does so anew"):
+        archive_of_papers(other, tmp_path / "b.zip", monkeypatch)
+    (other / "results/fedht/claims.csv").unlink()
+    with pytest.raises(DataError, match=r"no paper of it was judged; `replifed make PAPER` judges one"):
+        archive_of_papers(other, tmp_path / "b.zip", monkeypatch)
+
+
+@pytest.fixture
+def alone(tmp_path, monkeypatch, capsys):
+    """A working folder in which one paper, fedac, came out as in the reference; and how to call a command."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    run = opened.reference(ROOT / "reference")
+    rows = [row for row in run.rows("claims.csv") if row["paper"] == "fedac"]
+    (tmp_path / "results/fedac").mkdir(parents=True)
+    (tmp_path / "figures/fedac").mkdir(parents=True)
+    tables.write("results/fedac/claims.csv", COLUMNS, rows)
+    Path("results/fedac/environment.json").write_bytes(run.read("environment.json"))
+    for kind, place, suffix in (("tables", "figures", ".csv"), ("tuned", "results", ".tuned.json")):
+        for name in run.of_kind(f"{kind}/fedac"):
+            file = Path(place, Path(name).relative_to(kind)).with_suffix(suffix)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(run.read(name))
+
+    def call(words, status=0):
+        assert cli.main(words.split()) == status
+        said = capsys.readouterr()
+        return said.out + said.err
+
+    return call
+
+
+OTHERS = "fedht, fedmm, fedgradmp, fedplt, qshed, cross"
+
+
+def test_commands_take_the_paper_that_was_made_and_name_the_others(alone):
+    score = scores.in_lines(one for one in scores_of_reference() if one["paper"] == "fedac")
+    said = alone("claims")
+    assert "\n".join(score) in said and "main claim fedac." in said
+    assert f"not measured here: {OTHERS}; `replifed make PAPER --cores 2` measures one" in said
+    said = alone("claims --paper fedac")
+    assert "\n".join(score) in said and "not measured here" not in said
+    assert "fedac.fig1.points: " in alone("claims --why fedac.fig1.points")
+    assert "fedac.fig1.points" in alone("show fedac/fig1")
+    said = alone("diff")
+    assert re.search(r"nothing moved\nnot compared, only in .*reference: cross, fedgradmp, ", said)
+    assert re.search(r"^claims: \d+ identical$", said, re.MULTILINE)
+    words = "--name Ada --orcid 0000-0000-0000-0000 --out certificate"
+    alone(f"certificate fedac {words}")
+    commit = json.loads((ROOT / "reference/environment.json").read_text())["commit"]
+    assert f", commit {commit}\n" in Path("certificate/codecheck.yml").read_text()
+
+
+def test_a_paper_whose_claims_are_not_measured_is_named_with_what_measures_them(alone):
+    Path("results/fedac/claims.csv").unlink()
+    Path("results/fedac/a9a_2").mkdir()
+    Path("results/fedac/a9a_2/fedac.parquet").touch()
+    measures = "the claims on fedac are not measured here: `replifed make fedac --cores 2` does so"
+    assert measures in alone("show fedac/fig1")
+    said = alone("diff", 1)
+    assert "claim fedac\n" in said and "claims on it are not in results" in said
+    assert said.rstrip().endswith(measures)
+    assert measures in alone("certificate fedac --name Ada --orcid 0000-0000-0000-0000 --out new")
+    assert "no paper of it was judged" in alone("archive run.zip", 2)
+
+
+def scores_of_reference():
+    return opened.reference(ROOT / "reference").rows("statements.csv")
+
+
+def test_no_verdict_needs_another_paper():
+    """So a paper alone has the verdicts that it has among all others."""
+    for claim in every_claim():
+        assert claim.family[0] == claim.paper
+        assert claim.statement_id.split(".")[0] == claim.paper
+    rows = opened.reference(ROOT / "reference").rows("claims.csv")
+    for paper in {row["paper"] for row in rows}:
+        alone = scores.statements(row for row in rows if row["paper"] == paper)
+        assert alone == [one for one in scores_of_reference() if one["paper"] == paper]
+
+
 # -- Page and certificate --------------------------------------------------------------------------
 
 
@@ -599,13 +778,13 @@ def test_no_certificate_of_a_paper_that_was_not_compared(whole, other, tmp_path)
 def test_a_figure_is_shown_before_its_claims_are_measured(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config").symlink_to(ROOT / "config")
-    for file in ("results/fedplt/claims.csv", "figures/fedplt/fig3.csv"):
+    for file in ("results/fedplt/epochs/fedplt.parquet", "figures/fedplt/fig3.csv"):
         (tmp_path / file).parent.mkdir(parents=True)
-    (tmp_path / "results/fedplt/claims.csv").touch()
+    (tmp_path / "results/fedplt/epochs/fedplt.parquet").touch()
     content = opened.reference(ROOT / "reference").read("tables/fedplt/fig3.csv")
     (tmp_path / "figures/fedplt/fig3.csv").write_bytes(content)
     assert cli.main(["show", "fedplt/fig3"]) == 0
-    assert "`replifed make fedplt/fig3` does so" in capsys.readouterr().out
+    assert "not measured here: `replifed make fedplt --cores 2` does so" in capsys.readouterr().out
 
 
 # -- The reference ---------------------------------------------------------------------------------

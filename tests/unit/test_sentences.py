@@ -10,7 +10,7 @@ import pytest
 import planted_paper
 from replifed.claims import scores
 from replifed.claims.axes import Axes
-from replifed.claims.sentences import Sentence, merged, read, read_not_claimed, write_not_claimed
+from replifed.claims.sentences import Sentence, merged, not_claimed, of_paper, read
 from replifed.claims.statements import MOST_MAIN
 from replifed.errors import DataError, ReplifedError
 from replifed.papers import jobs
@@ -37,7 +37,7 @@ def written(folder, text):
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_claim_stands_under_a_sentence_and_ten_at_most_are_main(paper):
-    sentences = jobs.sentences(paper)
+    sentences = of_paper(paper)
     named = {one.name for one in sentences if one.name}
     assert {claim.statement_id for claim in jobs.claims_of(paper)} <= named
     assert len({one.says for one in sentences}) == len(sentences), "each sentence stands once"
@@ -192,8 +192,7 @@ def test_a_page_shows_axes_sentences_and_deviations(tmp_path):
     assert part(text, "What deviates")[-1] == (
         "| `demo.stalls` | No run stalls. | holds in 33.33 % |  | the floor is that of noise |"
     )
-    write_not_claimed(tmp_path / "rest.csv", others)
-    assert read_not_claimed(tmp_path / "rest.csv")[1] == {
+    assert not_claimed(others)[1] == {
         **{"paper": "demo", "place": "Table 1, row 3", "statement": "it is so", "why": "it is defined so"}
     }
 

@@ -6,10 +6,12 @@ import os
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from replifed.claims import scores, tables
 from replifed.claims.axes import SOURCES
+from replifed.claims.folders import own_files
 from replifed.claims.verdicts import COLUMNS, NUMERIC, VERDICTS
 from replifed.errors import ConfigError, DataError, counted, unknown_name
 
@@ -23,6 +25,22 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
         if wrong := next((name for name in NUMERIC if row[name] and not tables.is_number(row[name])), None):
             raise DataError(f"{os.fspath(path)} is damaged: {wrong} of {row['id']} is no number")
     return rows
+
+
+def of_folder(results: Path, papers: Collection[str] | None = None) -> list[dict[str, str]]:
+    """Read the claims in a folder of results: of each paper those of its own file, or else of the joint one.
+
+    The joint file, made later of the papers' own, may be missing, or older than one of these. Own files count
+    of `papers`, by default of all.
+    """
+    joint = results / "claims.csv"
+    found: dict[str, list[dict[str, str]]] = {}
+    for row in read(joint) if joint.is_file() else ():
+        found.setdefault(row["paper"], []).append(row)
+    for paper, file in own_files(results).items():
+        if papers is None or paper in papers:
+            found[paper] = [row for row in read(file) if row["paper"] == paper]
+    return [row for rows in found.values() for row in rows]
 
 
 def collect(files: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> list[dict[str, str]]:
@@ -48,14 +66,16 @@ NAMES = tuple(dict.fromkeys((*VERDICTS, *scores.STATUSES)))
 
 
 def show(
-    path: str | os.PathLike[str], paper: str | None = None, verdict: str | None = None, main: bool = False
+    rows: Sequence[Mapping[str, str]],
+    paper: str | None = None,
+    verdict: str | None = None,
+    main: bool = False,
 ) -> None:
-    """Print the main claims with their status, the claims of a file, main ones first, and the score.
+    """Print the main claims with their status, then all claims, main ones first, and the score.
 
     With `paper` only its own; with `verdict` the claims of that verdict, and those on statements of that
     status; with `main` no others than the main claims. In colours on a terminal, unless NO_COLOR is set.
     """
-    rows = read(path)
     check_names(paper, verdict, {row["paper"] for row in rows})
     rows = [row for row in rows if paper in (None, row["paper"])]
     statements = scores.statements(rows)

@@ -8,7 +8,7 @@ that is known of each. Verdicts against the papers are another matter (`verdicts
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from replifed.claims import tables
@@ -34,14 +34,14 @@ def compare(claims: File, golden: File) -> tuple[int, list[str]]:
     Returns the number of claims that have a reference for their kind of data, and one line for each error:
     off its reference by more than the tolerance, or held there and not now, or measured there and not now.
     """
-    pairs = _pairs(claims, golden)
+    pairs = _pairs(read(claims), golden)
     lines = [f"{key}: {moved}" for key, row, reference in pairs if (moved := _moved(row, reference))]
     return sum(row is not None for _, row, _ in pairs), lines
 
 
-def _pairs(claims: File, golden: File) -> list[tuple[str, Row | None, Row]]:
+def _pairs(rows: Sequence[Row], golden: File) -> list[tuple[str, Row | None, Row]]:
     """Claims with their references, by key; None in the place of a claim that its paper no longer makes."""
-    references, rows = known(golden), read(claims)
+    references = known(golden)
     measured = {_key(row): row for row in rows if _key(row) in references}
     keys = [*measured, *_gone(rows, references)]
     return [(key, measured.get(key), references[key]) for key in keys]
@@ -74,14 +74,14 @@ def _moved(row: Row | None, reference: Row) -> str:
 FOLDER = Path("reference")
 
 
-def reference_of(claims: File) -> Path | None:
+def reference_of(claims: Iterable[Row]) -> Path | None:
     """Reference of the claims' scale in the working folder, if there is one."""
-    scales = {row["scale"] for row in read(claims)}
+    scales = {row["scale"] for row in claims}
     named = [FOLDER if scale == "paper" else Path("tests/golden", f"{scale}.csv") for scale in scales]
     return next((path for path in named if path.exists()), None)
 
 
-def lost(claims: File, golden: File) -> list[str]:
+def lost(claims: Sequence[Row], golden: File) -> list[str]:
     """Claims that held in the reference, for the same kind of data, and do not hold now: one line each."""
     return [
         f"{key}: {row['verdict'] if row else 'gone'}, but {reference['verdict']} in {os.fspath(golden)}"

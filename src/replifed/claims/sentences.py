@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from replifed.claims import tables
-from replifed.errors import REMEDY, DataError, one_line
+from replifed.errors import DataError, one_line
+from replifed.parts import part, sentences_file
 from replifed.store import documents
 
 _KEYS = {"place", "says", "why"}
@@ -76,8 +78,8 @@ def merged(claimed: Iterable[Sentence], others: Iterable[Sentence]) -> list[Sent
     behind: list[list[Sentence]] = [[] for _ in range(len(claimed) + 1)]
     last = 0
     for other in others:
-        for part in (lambda place: place, _section):
-            found = [n for n, one in enumerate(claimed, 1) if part(one.place) == part(other.place)]
+        for key in (lambda place: place, _section):
+            found = [n for n, one in enumerate(claimed, 1) if key(one.place) == key(other.place)]
             if found:
                 last = found[-1]
                 break
@@ -89,12 +91,18 @@ def _section(place: str) -> str:
     return place.partition(",")[0]
 
 
+def of_paper(paper: str) -> list[Sentence]:
+    """Return the checkable sentences of a paper in its order, with and without claims."""
+    claimed = getattr(import_module(part(paper, "claims")), "SENTENCES", ())
+    return merged(claimed, read(paper, sentences_file(paper)))
+
+
+def not_claimed(sentences: Iterable[Sentence]) -> list[dict[str, str]]:
+    """Return the sentences without a claim as rows, with the reason."""
+    found = ((one.paper, one.place, one.says, one.why) for one in sentences if one.why)
+    return [dict(zip(_COLUMNS, row, strict=True)) for row in found]
+
+
 def write_not_claimed(out: str | os.PathLike[str], sentences: Iterable[Sentence]) -> None:
     """Write the sentences without a claim as CSV."""
-    rows = ((one.paper, one.place, one.says, one.why) for one in sentences)
-    tables.write(out, _COLUMNS, (dict(zip(_COLUMNS, row, strict=True)) for row in rows))
-
-
-def read_not_claimed(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Read sentences that `write_not_claimed` wrote."""
-    return tables.read(path, _COLUMNS, f"is no list of statements; {REMEDY}")
+    tables.write(out, _COLUMNS, not_claimed(sentences))

@@ -48,8 +48,13 @@ def read(path: str | os.PathLike[str], columns: Sequence[str], refusal: str) -> 
 
 def write(path: str | os.PathLike[str], columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
     """Write rows as a file, whole or not at all."""
+    write_text(path, as_text(columns, rows))
+
+
+def as_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """Return rows as the content of a file."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_text(path, text.getvalue())
+    return text.getvalue()

@@ -19,6 +19,7 @@ from replifed.cli.arguments import (
     with_small,
 )
 from replifed.errors import ConfigError, ReplifedError
+from replifed.parts import own_papers, paper_names
 
 
 def add(commands: Any) -> None:
@@ -27,11 +28,11 @@ def add(commands: Any) -> None:
         commands,
         "claims",
         _show,
-        "Show the verdicts on the papers' claims, made by `replifed make claims`; exits with status 1 if a "
-        "claim that held in the reference does not hold any more.",
+        "Show the verdicts on the papers' claims, made by `replifed make claims` or, of one paper, `replifed "
+        "make PAPER`; exits with status 1 if a claim that held in the reference does not hold any more.",
         "--paper fedht --verdict deviates",
     )
-    add_file(claims, "--file", help="default: claims.csv in the results folder")
+    add_file(claims, "--file", help="default: all that are in the results folder")
     claims.add_argument("--paper", help="only this paper")
     text = (
         "only claims of this verdict (holds, fails, inconclusive, unchecked), or on statements of this "
@@ -92,6 +93,8 @@ def add(commands: Any) -> None:
         "--inputs run:simulation1/fedht=FILE --out results/fedht/claims.csv",
         names=("paper",),
         reads=("inputs",),
+        writes=("out", "environment"),
+        optional=("environment",),
         scaled=True,
     )
     measure.add_argument("--only", metavar="CLAIM", help="only this claim, by its id without the paper")
@@ -125,24 +128,37 @@ def add(commands: Any) -> None:
 def _show(arguments: argparse.Namespace) -> int:
     from replifed.claims import files, reference, why
 
-    file = arguments.file
     if arguments.reference:
         return _show_reference(arguments)
-    if file is None:
-        config = load_config(with_small(arguments))
-        files.check_names(arguments.paper, arguments.verdict, config["papers"])  # making the file takes hours
-        file = Path(config["paths"]["results"], "claims.csv")
-        _check_file(file, "".join(f" --configfile {one}" for one in arguments.configfile))
-    _check_file(file)
+    missing: list[str] = []
+    flags = "".join(f" --configfile {one}" for one in with_small(arguments).configfile)
+    if arguments.file is None:
+        config = load_config(arguments)
+        papers, results = config["papers"], Path(config["paths"]["results"])
+        files.check_names(arguments.paper, arguments.verdict, papers)  # making the verdicts takes hours
+        rows = files.of_folder(results, papers)
+        there = {row["paper"] for row in rows}
+        missing = [paper for paper in papers if paper not in there]
+        named = arguments.paper or (arguments.why or "").partition(".")[0]
+        if named in missing:
+            raise _not_made(results / named / "claims.csv", named, flags)
+        if not rows:
+            raise _not_made(results / "claims.csv", "claims", flags)
+    else:
+        _check_file(arguments.file)
+        rows = files.read(arguments.file)
     if arguments.why is not None:
-        print("\n".join(why.why(files.read(file), arguments.why)))
+        print("\n".join(why.why(rows, arguments.why)))
         return 0
-    files.show(file, paper=arguments.paper, verdict=arguments.verdict, main=arguments.main)
+    files.show(rows, paper=arguments.paper, verdict=arguments.verdict, main=arguments.main)
     # A file of one claim, results/PAPER/claims/CLAIM.csv, lacks the others anyway.
-    golden = arguments.golden or (None if file.parent.name == "claims" else reference.reference_of(file))
-    lost = reference.lost(file, golden) if golden else []
+    of_one = arguments.file is not None and arguments.file.parent.name == "claims"
+    golden = arguments.golden or (None if of_one else reference.reference_of(rows))
+    lost = reference.lost(rows, golden) if golden else []
     if lost:
         print("\n".join(["", "no longer holds:", *lost]))
+    if missing and arguments.paper is None:
+        print(f"not measured here: {', '.join(missing)}; `replifed make PAPER --cores 2{flags}` measures one")
     return 1 if lost else 0
 
 
@@ -154,11 +170,11 @@ def _show_reference(arguments: argparse.Namespace) -> int:
         raise ConfigError("--reference and --file are two sources of verdicts; give one")
     refuse_small(arguments)
     run = opened.reference()
-    file = Path(run.place, "claims.csv")
+    rows = files.read(Path(run.place, "claims.csv"))
     if arguments.why is not None:
-        print("\n".join(why.why(files.read(file), arguments.why)))
+        print("\n".join(why.why(rows, arguments.why)))
     else:
-        files.show(file, paper=arguments.paper, verdict=arguments.verdict, main=arguments.main)
+        files.show(rows, paper=arguments.paper, verdict=arguments.verdict, main=arguments.main)
     print(f"reference run: {kept.in_words(run)}")
     return 0
 
@@ -192,7 +208,7 @@ def _accept_run(arguments: argparse.Namespace, golden: Path) -> list[str]:
     from replifed.settings.subsets import settings_for
 
     config = load_config(with_small(arguments))
-    run = opened.open_run(arguments.file.parent)
+    run = opened.open_run(arguments.file.parent, config["papers"])
     rows = run.rows("claims.csv")
     if arguments.file.name != "claims.csv" or not set(config["papers"]) <= {row["paper"] for row in rows}:
         raise ConfigError(f"{arguments.file}: the reference is that of all papers, from `replifed make all`")
@@ -206,29 +222,34 @@ def _accept_run(arguments: argparse.Namespace, golden: Path) -> list[str]:
     return moved
 
 
-def _check_file(file: Path, flags: str | None = None) -> None:
-    """Reject a file that does not exist, with the command that makes it.
+def _check_file(file: Path) -> None:
+    """Reject a file that does not exist.
 
-    `flags` name its settings; without them, the folder has the name of the scale, or another run made it.
+    Its folder has the name of a scale with settings, or another run made it.
     """
-    if file.is_file():
-        return
-    settings = Path("config", f"{file.parent.name}.yaml")
-    if flags is None and file.name == "claims.csv" and settings.is_file():
-        flags = f" --configfile {settings}"
+    if not file.is_file():
+        settings = Path("config", f"{file.parent.name}.yaml")
+        of_scale = file.name == "claims.csv" and settings.is_file()
+        raise _not_made(file, "claims", f" --configfile {settings}" if of_scale else None)
+
+
+def _not_made(file: Path, target: str, flags: str | None) -> ConfigError:
+    """Say that a file of claims does not exist, and which target makes it, by the `flags` of its settings."""
     made = "it" if flags is not None or file == Path("results/claims.csv") else "results/claims.csv"
-    raise ConfigError(
-        f"{file} does not exist; `replifed make claims --cores 2{flags or ''}` makes {made}, and "
-        "`replifed claims --reference` shows the accepted run's"
+    accepted = f" --paper {target}" if target in paper_names() else ""
+    also = f", and `replifed claims --reference{accepted}` shows the accepted run's"
+    return ConfigError(
+        f"{file} does not exist; `replifed make {target} --cores 2{flags or ''}` makes {made}"
+        f"{'' if target in own_papers() else also}"
     )
 
 
 def _reference(arguments: argparse.Namespace) -> Path:
     """Return the reference that was named, or that of the claims' scale."""
-    from replifed.claims import reference
+    from replifed.claims import files, reference
 
     _check_file(arguments.file)
-    if golden := arguments.golden or reference.reference_of(arguments.file):
+    if golden := arguments.golden or reference.reference_of(files.read(arguments.file)):
         return golden
     raise ConfigError(f"there is no reference for the scale of {arguments.file}; name one with --golden")
 

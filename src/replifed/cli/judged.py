@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.claims import files, scores
+from replifed.claims.sentences import of_paper
 from replifed.errors import ConfigError
 from replifed.papers import jobs
 from replifed.parts import lone_paper, part, typed
@@ -41,7 +42,7 @@ def judge(folder: Path) -> list[str]:
         _pages(paper, folder, section, results, inputs, remarks)
         rows = files.read(results / "claims.csv")
         notes = [f"note: {name}: {one}" for name, told in remarks.items() for one in told]
-        return [*notes, *_in_words(rows, jobs.sentences(paper)), *_ending(rows, results)]
+        return [*notes, *_in_words(rows, of_paper(paper)), *_ending(rows, results)]
 
 
 def _histories(
@@ -106,7 +107,6 @@ def _pages(
         {"papers": [paper], paper: shown},
         results / "report.html",
         results / "claims.csv",
-        results / "not_claimed.csv",
         single=True,
     )
 

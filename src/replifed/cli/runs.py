@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -98,17 +99,52 @@ def _progress(title: str) -> Progress:
 
 
 def _own_run(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    """Return the run of this folder at the scale that the options name, and its settings."""
+    """Return the run of this folder at the scale that the options name, and its settings.
+
+    Papers that were made one by one have no manifest; then it is one of what is there.
+    """
     from replifed.runs.opened import Run, of_folders
     from replifed.store.provenance import canonical_json
 
     config = load_config(with_small(arguments))
-    run = of_folders(Path(config["paths"]["results"]), Path(config["paths"]["figures"]))
+    results, figures = (Path(config["paths"][name]) for name in ("results", "figures"))
+    run = of_folders(results, figures, config["papers"])
     if not run.parts:
-        scale = "".join(f" --configfile {file}" for file in arguments.configfile)
-        raise ConfigError(f"{run.place} holds no run; `replifed make all --cores 2{scale}` makes it")
-    stated = partial(str.encode, canonical_json(config))
-    return Run(run.place, {**run.parts, "settings.json": stated}), config
+        raise ConfigError(
+            f"{run.place} holds no run; `replifed make all --cores 2{_scale(arguments)}` makes it"
+        )
+    more = {"settings.json": partial(str.encode, canonical_json(config))}
+    if "environment.json" not in run:
+        more["manifest.csv"] = partial(_manifest, run, config)
+    return Run(run.place, {**run.parts, **more}), config
+
+
+def _scale(arguments: argparse.Namespace) -> str:
+    return "".join(f" --configfile {file}" for file in arguments.configfile)
+
+
+def _manifest(run: Any, config: dict[str, Any]) -> bytes:
+    """List what is there of the papers of a run, and the raw files of their data, by recorded hashes."""
+    from replifed.runs.compared import papers
+    from replifed.store import manifest
+    from replifed.workflow.plan import Plan
+
+    made = [paper for paper in config["papers"] if paper in papers(run)]
+    plan = Plan({**config, "papers": made}, lambda *_: [])
+    return manifest.of_folders(plan.verified_folders()).encode()
+
+
+def _unjudged(run: Any, papers: Iterable[str], arguments: argparse.Namespace) -> list[str]:
+    """Name those of the papers of this folder that no claims are measured on, with what measures them."""
+    judged = {row["paper"] for row in run.rows("claims.csv")} if "claims.csv" in run else set()
+    commands = {
+        paper: f"`replifed make {paper} --cores 2{_scale(arguments)}`"
+        for paper in papers
+        if paper not in judged
+    }
+    return [
+        f"the claims on {paper} are not measured here: {makes} does so" for paper, makes in commands.items()
+    ]
 
 
 def _named(place: str) -> Any:
@@ -127,16 +163,20 @@ def _archive(arguments: argparse.Namespace) -> None:
     run, config = _own_run(arguments)
     workflow = Path(archived.WORKFLOW)
     files = {archived.WORKFLOW: workflow.read_bytes()} if workflow.is_file() else {}
-    run = archived.whole(run, config, settings_for)
+    checked = archived.whole if "environment.json" in run else archived.of_papers
+    run = checked(run, config, settings_for)
     count = archived.write(run, arguments.out, arguments.agent, files, _progress("archive"))
     print(f"{arguments.out}: {count} files, {arguments.out.stat().st_size / 1e6:.1f} MB")
+    if missing := [paper for paper in config["papers"] if paper not in run.entries(archived.ABOUT)["papers"]]:
+        everything = f"`replifed make all --cores 2{_scale(arguments)}` makes everything"
+        print(f"not in it, since not made here: {', '.join(missing)}; {everything}")
 
 
 def _diff(arguments: argparse.Namespace) -> int:
     from replifed.runs import compared
 
-    a = _own_run(arguments)[0] if arguments.a is None else _named(arguments.a)
-    b = _named(arguments.b)
+    own = arguments.a is None
+    a, b = _own_run(arguments)[0] if own else _named(arguments.a), _named(arguments.b)
     found = compared.compare(a, b, _progress("diff"))
     if arguments.html:
         from replifed.runs.page import write
@@ -148,7 +188,8 @@ def _diff(arguments: argparse.Namespace) -> int:
     print(compared.as_markdown(shown) if arguments.markdown else compared.as_text(shown))
     if len(lines) > len(shown):
         print(f"... and {len(lines) - len(shown)} more, which --all prints")
-    print("\n".join([compared.summary(found), *compared.left_out(a, b)]))
+    unjudged = _unjudged(a, sorted(compared.papers(a) & compared.papers(b)), arguments) if own else []
+    print("\n".join([compared.summary(found), *compared.left_out(a, b), *unjudged]))
     if arguments.html:
         print(arguments.html)
     return 0 if all(one.outcome in compared.SOUND for one in found) else 1
@@ -170,11 +211,11 @@ def _certificate(arguments: argparse.Namespace) -> None:
     paper, titles = about(arguments.paper)
     codechecker = {"name": arguments.name, "ORCID": arguments.orcid}
     files = certified.write(arguments.out, arguments.paper, paper, run, other, found, titles, codechecker)
-    print("\n".join(map(str, files)))
+    print("\n".join([*map(str, files), *_unjudged(run, [arguments.paper], arguments)]))
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    from replifed.claims.files import MARKS, number_text, read
+    from replifed.claims.files import MARKS, number_text
     from replifed.papers.jobs import shown
     from replifed.runs import kept, opened
 
@@ -189,11 +230,10 @@ def _show(arguments: argparse.Namespace) -> None:
         raise ConfigError(unknown_name("figure or table", arguments.name, known))
     check_known("paper", paper, paper_names())
     print(shown(paper, name, run.read(part)))
-    if "claims.csv" not in run:
-        print(f"\nits claims are not measured here: `replifed make {arguments.name}` does so")
+    if unjudged := _unjudged(run, [paper], arguments):
+        print("", *unjudged, sep="\n")
         return
-    judged = read(Path(run.place, "claims.csv"))
-    rows = [row for row in judged if (row["paper"], row["artefact"]) == (paper, name)]
+    rows = [row for row in run.rows("claims.csv") if (row["paper"], row["artefact"]) == (paper, name)]
     counts = Counter(row["verdict"] for row in rows)
     for row in rows:
         print(f"{MARKS[row['verdict']]} {row['verdict']:12}  {row['id']}  {number_text(row)}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError, DataError, ReplifedError, one_line, unknown_name
-from replifed.parts import finding_file, folder_of, paper_names, part, sentences_file, text_of, typed
+from replifed.parts import finding_file, folder_of, paper_names, part, text_of, typed
 from replifed.progress import Lines
 from replifed.store import hashes, usage
 from replifed.store.atomic import write_text
@@ -198,10 +198,12 @@ def measure_claims(
     out: Path,
     only: str | None = None,
     made_by: str = "",
+    environment: Path | None = None,
 ) -> None:
     """Hold every claim of a paper, or `only` one, against what was measured; writes a CSV.
 
-    `made_by` is the command that measures each claim again, if it is not `replifed make`.
+    `made_by` is the command that measures each claim again, if it is not `replifed make`. Into the file
+    `environment` goes what this was made with, from the commit to the processor.
     """
     from replifed.claims.verdicts import measure
     from replifed.logs.rules import guarded
@@ -219,6 +221,10 @@ def measure_claims(
     frame = measure(claims, Inputs(inputs, settings, paper), scale, command)
     if only is not None:
         frame = frame[frame["id"] == f"{paper}.{only}"]
+    if environment is not None:
+        from replifed.store import environment as surroundings
+
+        write_json(environment, surroundings.environment())
     write_text(out, frame.to_csv(index=False, float_format="%.12g"))
 
 
@@ -273,13 +279,12 @@ def collect_claims(files: list[Path], out: Path, statements: Path, not_claimed: 
     """Join the claims of several papers; write the status of statements, and those without a claim."""
     from replifed.claims import scores
     from replifed.claims.files import collect
-    from replifed.claims.sentences import write_not_claimed
+    from replifed.claims.sentences import of_paper, write_not_claimed
 
     rows = collect(files, out)
     scores.write(rows, statements)
     papers = dict.fromkeys(row["paper"] for row in rows)
-    listed = (one for paper in papers for one in sentences(paper))
-    write_not_claimed(not_claimed, (one for one in listed if one.why))
+    write_not_claimed(not_claimed, (one for paper in papers for one in of_paper(paper)))
 
 
 def claims_of(paper: str) -> list[Any]:
@@ -292,13 +297,6 @@ def every_claim() -> list[Any]:
     return [claim for paper in paper_names() for claim in claims_of(paper)]
 
 
-def sentences(paper: str) -> list[Any]:
-    """The checkable sentences of a paper in its order: those above its claims, and those without any."""
-    from replifed.claims.sentences import merged, read
-
-    return merged(getattr(_part(paper, "claims"), "SENTENCES", ()), read(paper, sentences_file(paper)))
-
-
 def document(folder: Path, golden: Path, readme: Path, score_page: Path) -> None:
     """Write a page a paper, folder/PAPER.md, with the verdicts of a reference, and the score of all.
 
@@ -308,6 +306,7 @@ def document(folder: Path, golden: Path, readme: Path, score_page: Path) -> None
     from replifed.claims import scores
     from replifed.claims.axes import Axes
     from replifed.claims.reference import verdicts
+    from replifed.claims.sentences import of_paper
     from replifed.report.score import inserted, picture, score, summary, table
     from replifed.report.sentences import Texts, page
 
@@ -316,7 +315,7 @@ def document(folder: Path, golden: Path, readme: Path, score_page: Path) -> None
         declared = claims_of(paper)
         claims = verdicts(declared, golden)
         found.append(score(paper, scores.statements(claims)))
-        if listed := sentences(paper):
+        if listed := of_paper(paper):
             named, errata = _part(paper, "paper").PAPER, getattr(_part(paper, "errata"), "ERRATA", ())
             texts = Texts(text_of(finding_file(paper)), text_of(folder_of(paper) / "readings.md"))
             axes = declared[0].axes if declared else Axes()
@@ -362,7 +361,7 @@ def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str
         return provenance(modules, settings, {"kind": settings.get("data", "original"), "stamp": ""})
     modules.insert(0, METHODS[method].split(":")[0])
     if table is not None:
-        kind = {key: table.meta[key] for key in ("id", "kind", "stamp")}
+        kind = {key: table.meta[key] for key in ("id", "kind", "stamp", "content_sha256")}
     elif settings.get("problem") in getattr(_part(paper, "experiments"), "SURROGATES", ()):
         from replifed.data import SURROGATE_STAMP
 

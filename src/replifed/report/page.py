@@ -19,7 +19,7 @@ from replifed.claims.axes import SOURCES
 from replifed.claims.claim import DATA_KINDS, Kind
 from replifed.claims.errata import read as read_errata
 from replifed.claims.files import MARKS, number_text, read
-from replifed.claims.sentences import read_not_claimed
+from replifed.claims.sentences import not_claimed, of_paper
 from replifed.claims.verdicts import VERDICTS
 from replifed.parts import finding_file, text_of
 from replifed.report.artefacts import in_order, is_own, words_of
@@ -43,7 +43,6 @@ def build(
     settings: Mapping[str, Any],
     out: Path,
     claims: Path | None = None,
-    not_claimed: Path | None = None,
     errata: Sequence[Path] = (),
     curves: Path | None = None,
     run: Path | None = None,
@@ -53,8 +52,7 @@ def build(
 
     Parameters
     ----------
-    claims, not_claimed, errata : from `claims.files.collect`, `sentences.write_not_claimed`, and
-        `errata.write`, a file a paper. A comparison has none.
+    claims, errata : from `claims.files.collect`, and `errata.write`, a file a paper. A comparison has none.
     figures_dir : holds PAPER/ARTEFACT.{csv,pdf,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
     scale : "paper", or the name of the cut-down settings.
     settings : papers, and of each which artefacts there are, which are not computed, and why, its
@@ -101,10 +99,11 @@ def build(
         },
         scale=scale,
         papers=papers,
+        lone=len(papers) == 1 and bool(rows),  # one paper, and no comparison
         artefacts=artefacts,
         **_claims_content(rows, statements, settings["papers"]),
         errata=[row for file in errata for row in read_errata(file)],
-        not_claimed=read_not_claimed(not_claimed) if not_claimed else [],
+        not_claimed=not_claimed(one for paper in settings["papers"] for one in of_paper(paper)),
         curves_file=link(curves, page_folder) if curves and page_folder else "",
         curves_inside=Markup(of_curves) if single and drawn else "",
         run_file=link(run, page_folder) if run and page_folder else "",

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,14 +44,50 @@ def whole(run: Run, settings: Mapping[str, Any], settings_for: Callable[..., dic
             raise DataError(f"{run.place}: it has no {name}, which `replifed make all` writes at its end")
     if not is_sealed(run.read("manifest.csv")):
         raise DataError(f"{run.place}: manifest.csv was cut short or altered; `replifed make all` writes it")
-    digests = listed(run, settings["paths"]["results"], settings["paths"]["figures"])
-    if "claims.csv" not in digests:
+    if "claims.csv" not in _listed(run, settings):
         raise DataError(
             f"{run.place}: its manifest is that of another folder than {settings['paths']['results']}"
         )
+    return _of_one_make(run, settings, settings_for, _UNLISTED)
+
+
+def of_papers(run: Run, settings: Mapping[str, Any], settings_for: Callable[..., dict[str, Any]]) -> Run:
+    """As `whole`, of the papers of a run that were made, and judged, one by one.
+
+    Raises
+    ------
+    DataError
+        None was judged, or one by an older version; or as `whole` does.
+    """
+    judged = {row["paper"] for row in run.rows("claims.csv")} if "claims.csv" in run else set()
+    papers = [paper for paper in settings["papers"] if paper in judged]
+    if not papers:
+        raise DataError(f"{run.place}: no paper of it was judged; `replifed make PAPER` judges one")
+    if old := [paper for paper in papers if f"environment/{paper}.json" not in run]:
+        raise DataError(
+            f"{run.place}: an older version judged {old[0]}; `replifed make {old[0]}` does so anew"
+        )
+    parts = {
+        name: read
+        for name, read in run.parts.items()
+        if "/" not in name or Path(name).parts[1].removesuffix(".json") in papers
+    }
+    joined = ("claims.csv", "statements.csv", *run.of_kind("environment"))
+    return _of_one_make(
+        Run(run.place, parts), {**settings, "papers": papers}, settings_for, (*_UNLISTED, *joined)
+    )
+
+
+def _of_one_make(
+    run: Run,
+    settings: Mapping[str, Any],
+    settings_for: Callable[..., dict[str, Any]],
+    unlisted: Collection[str],
+) -> Run:
+    digests = _listed(run, settings)
     parts = {}
     for name, read in run.parts.items():
-        if name not in digests and name not in _UNLISTED:
+        if name not in digests and name not in unlisted:
             continue  # made on demand, or left by another run
         if name in digests and hashlib.sha256(run.read(name)).hexdigest() != digests[name]:
             raise DataError(
@@ -74,6 +110,10 @@ def whole(run: Run, settings: Mapping[str, Any], settings_for: Callable[..., dic
     texts = {"settings.json": canonical_json(stated), ABOUT: canonical_json(entries)}
     more = {name: partial(str.encode, f"{text}\n") for name, text in texts.items()}
     return Run(run.place, {**parts, **more})
+
+
+def _listed(run: Run, settings: Mapping[str, Any]) -> dict[str, str]:
+    return listed(run, settings["paths"]["results"], settings["paths"]["figures"])
 
 
 def _refuse_others(
@@ -142,9 +182,9 @@ def _described(run: Run, contents: Mapping[str, bytes], agent: str) -> bytes:
     from rocrate.model.person import Person
     from rocrate.rocrate import ROCrate
 
-    environment, entries = run.entries("environment.json"), run.entries(ABOUT)
+    environment, entries = run.environment(), run.entries(ABOUT)
     crate = ROCrate()
-    date = environment["date"]
+    date, made = environment["date"], "all" if "environment.json" in run else " ".join(entries["papers"])
     crate.root_dataset["datePublished"] = date
     crate.root_dataset["conformsTo"] = {"@id": _CITED}
     crate.name = f"A run of replifed at scale {entries['scale']}: {', '.join(entries['papers'])}"
@@ -153,15 +193,17 @@ def _described(run: Run, contents: Mapping[str, bytes], agent: str) -> bytes:
     )
     crate.license = "https://spdx.org/licenses/MIT"
     person = crate.add(Person(crate, "#agent", properties={"name": agent}))
-    versions = ", ".join(f"{name} {number}" for name, number in environment["packages"].items())
+    # Of papers that were made one by one, what they have in common.
+    stated = {key: environment.get(key, "unknown") for key in ("replifed", "commit", "python")}
+    versions = ", ".join(f"{name} {number}" for name, number in environment.get("packages", {}).items())
     engine = ContextEntity(
         crate,
         "#replifed",
         properties={
             "@type": ["SoftwareApplication"],
             "name": "replifed",
-            "softwareVersion": f"{environment['replifed']}, commit {environment['commit']}",
-            "softwareRequirements": f"Python {environment['python']}, {versions}",
+            "softwareVersion": f"{stated['replifed']}, commit {stated['commit']}",
+            "softwareRequirements": f"Python {stated['python']}, {versions}",
         },
     )
     crate.add(engine)
@@ -188,7 +230,7 @@ def _described(run: Run, contents: Mapping[str, bytes], agent: str) -> bytes:
         ContextEntity(
             crate,
             "#run",
-            properties={"@type": "CreateAction", "name": "snakemake all", "endTime": date},
+            properties={"@type": "CreateAction", "name": f"snakemake {made}", "endTime": date},
         )
     )
     action["instrument"], action["agent"] = engine, person

@@ -64,7 +64,7 @@ def write(
         f"{sum(claims[outcome] for outcome in SOUND)} of {claims.total()} claims. Whether they say what the "
         f"paper says is another question, which docs/papers/{paper}.md answers."
     )
-    version, commit = (run.entries("environment.json").get(key, "unknown") for key in ("replifed", "commit"))
+    version, commit = (run.environment(paper).get(key, "unknown") for key in ("replifed", "commit"))
     entries = {
         "version": _VERSION,
         "source": f"replifed {version}, commit {commit}",
@@ -85,7 +85,7 @@ def write(
         f"# Certificate of {about.get('name', paper)}, not signed",
         summary,
         f"{about['citation']}",
-        f"Run: {in_words(run)}. Compared with {in_words(reference)}.",
+        f"Run: {in_words(run, paper)}. Compared with {in_words(reference, paper)}.",
         f"Made by {codechecker['name']}, ORCID {codechecker['ORCID']}. Signed: ____________________",
         "| file | outcome |\n| --- | --- |\n"
         + "\n".join(f"| `{row['file']}` | {row['comment']} |" for row in rows),

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from replifed.claims.units import UNITS, tolerance
 from replifed.errors import DataError, one_line
 from replifed.progress import Progress, silent
-from replifed.runs import causes, frames
+from replifed.runs import frames
+from replifed.runs.causes import Causes, Found, differing, in_words
 from replifed.runs.frames import IDENTICAL, MISSING, MOVED, WITHIN
 from replifed.runs.opened import Run
 
@@ -63,7 +64,7 @@ def compare(a: Run, b: Run, progress: Progress = silent) -> list[Difference]:
     shared = papers(a) & papers(b)
     if not shared:
         raise DataError(f"{a.place} and {b.place} have no paper in common: there is nothing to compare")
-    elsewhere, data, beside = causes.of_runs(a, b), causes.of_data(a, b), causes.of_papers(a, b, shared)
+    causes = Causes(a, b)
     found: list[Difference] = []
     names = {folder: sorted({*a.of_kind(folder), *b.of_kind(folder)}) for folder in _KINDS}
     number, total = count(), sum(map(len, names.values()))
@@ -82,15 +83,14 @@ def compare(a: Run, b: Run, progress: Progress = silent) -> list[Difference]:
                 found.append(Difference(kind, name, "", IDENTICAL))
                 continue
             try:
-                found += compared(name, ours, theirs, elsewhere, data)
+                found += compared(name, ours, theirs, causes)
             except DataError as error:
                 found.append(Difference(kind, name, "", DAMAGED, float("inf"), one_line(error)))
     progress("files compared", total, total)
-    found = list(_with_causes(found, a, b, beside))
-    moved = {one.name for one in found if one.outcome != IDENTICAL}
-    others = {paper: "; ".join(filter(None, (elsewhere, text))) for paper, text in beside.items()}
-    found += _rows("claim", a, b, moved, others)
-    found += _rows("statement", a, b, moved, others)
+    found = list(_with_causes(found, a, b, causes))
+    moved = {one.name for one in found if one.outcome not in (IDENTICAL, MISSING)}
+    for kind in ("claim", "statement"):
+        found += _rows(kind, shared, a, b, moved, causes)
     return sorted(
         found, key=lambda one: (OUTCOMES.index(one.outcome), -one.share, one.kind, one.name, one.column)
     )
@@ -118,39 +118,46 @@ def left_out(a: Run, b: Run) -> list[str]:
     return [f"not compared, only in {run.place}: {', '.join(sorted(names))}" for run, names in pairs if names]
 
 
-def _history(name: str, a: bytes, b: bytes, elsewhere: str, data: Mapping[str, str]) -> Iterator[Difference]:
+def _history(name: str, a: bytes, b: bytes, causes: Causes) -> Iterator[Difference]:
     from replifed.store.histories import read_history
 
     (ours, from_a), (theirs, from_b) = (read_history(Path(name), content) for content in (a, b))
-    other = data.get(str(from_a["data"].get("id")), "")
-    cause = causes.of_histories(from_a, from_b, "; ".join(filter(None, (other, elsewhere))))
+    origins = causes.of_histories(name.split("/")[1], from_a, from_b)
     sensitive = "chaotic" in ours and bool(ours["chaotic"].astype(bool).any())
     columns = list(frames.columns(ours, theirs))
     for one in columns:
         told = f"{one.text}; some of its runs are sensitive to rounding" if sensitive else one.text
         found = Difference("history", name, one.name, one.outcome)
         if one.outcome != IDENTICAL:
-            found = found._replace(share=one.share, text=told, cause=cause, at=one.at, by_twins=one.by_twins)
+            found = found._replace(share=one.share, text=told, at=one.at, by_twins=one.by_twins)
+            found = found._replace(cause=in_words(origins))
         yield found
-    if all(one.outcome == IDENTICAL for one in columns):
-        # Numbers are the same, and what was recorded of their origin is not.
-        yield Difference("history", name, _ORIGIN, WITHIN, 0.0, "equal numbers of another origin", cause)
+    if all(one.outcome == IDENTICAL for one in columns) and _is_another(origins):
+        text = "equal numbers of another origin"
+        yield Difference("history", name, _ORIGIN, WITHIN, 0.0, text, in_words(origins))
 
 
-def _tuned(name: str, a: bytes, b: bytes, elsewhere: str, data: Mapping[str, str]) -> Iterator[Difference]:
+def _is_another(origins: Found) -> bool:
+    """True if two parts were made from something else, on whatever machine."""
+    return any(text for aspect, text in origins.items() if aspect != "processor")
+
+
+def _tuned(name: str, a: bytes, b: bytes, causes: Causes) -> Iterator[Difference]:
     try:
         ours, theirs = json.loads(a), json.loads(b)
         from_a, from_b = (one.pop("meta") for one in (ours, theirs))
-        other = data.get(str(from_a.get("data", {}).get("id")), "")
-        cause = causes.of_histories(from_a, from_b, "; ".join(filter(None, (other, elsewhere))))
+        origins = causes.of_histories(name.split("/")[1], from_a, from_b)
         leaves = [dict(_leaves(one)) for one in (ours, theirs)]
     except (ValueError, RecursionError, KeyError, AttributeError, TypeError) as error:
         raise DataError(f"{name}: not the outcome of a search") from error
     names = {**leaves[0], **leaves[1]}
     pairs = {key: tuple(one.get(key, _NO_ENTRY) for one in leaves) for key in names}
     changed = {key: (x, y) for key, (x, y) in pairs.items() if x != y}
+    cause = in_words(origins)
     if not changed:
-        yield Difference("tuned", name, _ORIGIN, WITHIN, 0.0, "equal values of another origin", cause)
+        outcome, column = (WITHIN, _ORIGIN) if _is_another(origins) else (IDENTICAL, "")
+        text = "equal values of another origin" if column else ""
+        yield Difference("tuned", name, column, outcome, 0.0, text, cause if column else "")
     for key, (x, y) in changed.items():
         share = float("inf")
         if isinstance(x, float) and isinstance(y, float):
@@ -167,19 +174,19 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _table(name: str, a: bytes, b: bytes, elsewhere: str, data: Mapping[str, str]) -> Iterator[Difference]:
+def _table(name: str, a: bytes, b: bytes, causes: Causes) -> Iterator[Difference]:
     try:
         ours, theirs = frames.read_csv(a), frames.read_csv(b)
     except ValueError as error:  # pandas' own errors and those of decoding are of this class
         raise DataError(f"{name}: not a table: {error}") from error
     for one in frames.columns(ours, theirs):
-        yield Difference("table", name, one.name, one.outcome, one.share, one.text, elsewhere)
+        yield Difference("table", name, one.name, one.outcome, one.share, one.text)
 
 
-def _with_causes(found: list[Difference], a: Run, b: Run, beside: Mapping[str, str]) -> Iterator[Difference]:
-    """Say of tables which of their runs differ; what follows from runs within tolerance is so, too.
+def _with_causes(found: list[Difference], a: Run, b: Run, causes: Causes) -> Iterator[Difference]:
+    """Say of tables which of their runs differ, or what else of their paper does.
 
-    Where none is known to, `beside` names by paper what else does.
+    What follows from runs within tolerance is within it, too.
     """
     worst: dict[str, tuple[int, float]] = {}  # place of the outcome, and how far it is off, negative
     excused = set()
@@ -198,11 +205,17 @@ def _with_causes(found: list[Difference], a: Run, b: Run, beside: Mapping[str, s
         sound = all(OUTCOMES[worst[name][0]] in SOUND for name in used)
         # Rows that are gone, and other words, do not follow.
         followed = excused & set(used) and sound and math.isfinite(one.share)
-        because = f"from {used[0]}{f' and {len(used) - 1} more' * (len(used) > 1)}" if used else ""
-        told = (because, one.cause, "" if because else beside[one.name.split("/")[1]])
+        paper = one.name.split("/")[1]
+        if used:
+            more = f" and {len(used) - 1} more" if len(used) > 1 else ""
+            told = f"from {used[0]}{more}", differing({"processor": causes.of_paper(paper)["processor"]})
+        else:
+            because = causes.of_paper(paper)
+            kept = all(run.keeps("histories", paper) for run in (a, b)) and not differing(because)
+            told = "no run of it is known to differ" if kept else "", in_words(because)
         yield one._replace(
             outcome=WITHIN if followed else one.outcome,  # a table follows its runs
-            cause="; ".join(filter(None, told)) or "no run of it is known to differ",
+            cause="; ".join(filter(None, told)),
         )
 
 
@@ -221,59 +234,76 @@ def _sources(table: str, settings: list[dict[str, Any]], known: Iterable[str]) -
         raise DataError(f"settings.json is damaged: it does not say what {table} is made from") from error
 
 
-def _rows(kind: str, a: Run, b: Run, moved: set[str], others: Mapping[str, str]) -> Iterator[Difference]:
-    """Compare claims, or the status of statements, of the papers in `others`, with their causes."""
+def _rows(
+    kind: str, papers: set[str], a: Run, b: Run, moved: set[str], causes: Causes
+) -> Iterator[Difference]:
+    """Compare the claims on papers, or the status of their statements, with the causes of differences."""
     file, key, verdict = {
         "claim": ("claims.csv", ("id", "data"), "verdict"),
         "statement": ("statements.csv", ("statement_id",), "status"),
     }[kind]
+    rows: list[dict[str, dict[str, Any]]] = [{}, {}]  # of each run, by paper and name
+    for run, by_paper in zip((a, b), rows, strict=True):
+        for row in run.rows(file) if file in run else ():
+            by_paper.setdefault(row["paper"], {})[" ".join(row[name] for name in key)] = row
     alone = a.verdicts_alone or b.verdicts_alone
-    if gone := [run for run in (a, b) if file not in run]:
-        if len(gone) == 1 and not alone:
-            yield Difference(kind, file, "", MISSING, float("inf"), f"not in {gone[0].place}")
-        return
-    ours, theirs = (
-        {" ".join(row[name] for name in key): row for row in run.rows(file) if row["paper"] in others}
-        for run in (a, b)
-    )
+    for paper in sorted(papers):
+        ours, theirs = (one.get(paper, {}) for one in rows)
+        if bool(ours) != bool(theirs) and not (alone and kind == "statement"):
+            text = f"{kind}s on it are not in {(b if ours else a).place}"
+            yield Difference(kind, paper, "", MISSING, float("inf"), text)
+        for name in _comparable(ours, theirs, alone):
+            x, y = ours.get(name), theirs.get(name)
+            if x is None or y is None:
+                text = f"not in {(a if x is None else b).place}"
+                yield Difference(kind, name, "", MISSING, float("inf"), text)
+                continue
+            found = _row(kind, verdict, name, x, y)
+            if found.outcome != IDENTICAL:
+                cause = _of_claim(x, moved) or in_words(causes.of_paper(paper))
+                if kind == "claim" and x.get("twins"):
+                    cause += "; its runs are sensitive to rounding, as their twins say"
+                found = found._replace(cause=cause)
+            yield found
+
+
+def _comparable(ours: Mapping[str, Any], theirs: Mapping[str, Any], alone: bool) -> list[str]:
+    """Return the names of lines to compare; `alone` if one of the two is a CSV of references.
+
+    That has no statements, and may have a claim on several choices of data sets, of which a run has one.
+    """
+    if not (ours and theirs):
+        return []
     names = {**ours, **theirs}
-    if alone:  # references may have a claim on several choices of data sets, of which a run has one
-        ids = [{row["id"] for row in rows.values()} for rows in (ours, theirs)]
-        same = ours.keys() & theirs.keys()
-        names = {
-            key: row for key, row in names.items() if key in same or not all(row["id"] in one for one in ids)
-        }
-    for name in names:
-        x, y = ours.get(name), theirs.get(name)
-        if x is None or y is None:
-            yield Difference(kind, name, "", MISSING, float("inf"), f"not in {(a if x is None else b).place}")
-            continue
-        cause = _of_claim(x, moved) or others[x["paper"]]
-        if kind == "claim" and x.get("twins"):
-            cause = "; ".join(filter(None, (cause, "its runs are sensitive to rounding, as their twins say")))
-        if x[verdict] != y[verdict]:
-            text = f"{x[verdict]} against {y[verdict]}"
-            if kind == "claim":
-                text += f", measured {x['measured'] or 'nothing'} against {y['measured'] or 'nothing'}"
-            yield Difference(kind, name, verdict, TURNED, float("inf"), text, cause)
-        elif kind == "claim":
-            yield _measured(name, x, y, cause)
-        else:
-            yield Difference(kind, name, verdict, IDENTICAL)
+    if not alone:
+        return [*names]
+    ids = [{row["id"] for row in rows.values()} for rows in (ours, theirs)]
+    same = ours.keys() & theirs.keys()
+    return [key for key, row in names.items() if key in same or not all(row["id"] in one for one in ids)]
 
 
-def _measured(name: str, x: Mapping[str, str], y: Mapping[str, str], cause: str) -> Difference:
+def _row(kind: str, verdict: str, name: str, x: Mapping[str, str], y: Mapping[str, str]) -> Difference:
+    """Compare two lines on a claim or a statement, `verdict` being the column with what came of it."""
+    if x[verdict] != y[verdict]:
+        text = f"{x[verdict]} against {y[verdict]}"
+        if kind == "claim":
+            text += f", measured {x['measured'] or 'nothing'} against {y['measured'] or 'nothing'}"
+        return Difference(kind, name, verdict, TURNED, float("inf"), text)
+    return _measured(name, x, y) if kind == "claim" else Difference(kind, name, verdict, IDENTICAL)
+
+
+def _measured(name: str, x: Mapping[str, str], y: Mapping[str, str]) -> Difference:
     was, now = x["measured"], y["measured"]
     if was == now:
         return Difference("claim", name, "measured", IDENTICAL)
     unit = x.get("unit") or y.get("unit", "")  # references have none
     if not (was and now and math.isfinite(float(was)) and math.isfinite(float(now))) or unit not in UNITS:
         text = f"{was or 'nothing'} against {now or 'nothing'}"
-        return Difference("claim", name, "measured", MOVED, float("inf"), text, cause)
+        return Difference("claim", name, "measured", MOVED, float("inf"), text)
     share = abs(float(was) - float(now)) / tolerance(float(now), unit)
     outcome = MOVED if share > 1 else WITHIN
     text = f"{float(was):.6g} against {float(now):.6g} {unit}"
-    return Difference("claim", name, "measured", outcome, share, text, cause)
+    return Difference("claim", name, "measured", outcome, share, text)
 
 
 def _of_claim(row: Mapping[str, str], moved: set[str]) -> str:

@@ -79,9 +79,9 @@ def faults(run: Run) -> list[str]:
     return [*found, *(f"{name}: missing" for name in expected if name not in run)]
 
 
-def in_words(run: Run) -> str:
-    """Name the commit, the date and the machine of a run."""
-    one = run.entries("environment.json")
+def in_words(run: Run, paper: str = "") -> str:
+    """Name the commit, the date and the machine of a run, or of a paper of it."""
+    one = run.environment(paper)
     if not one:
         return "a run without a record of its environment"
     commit, date, python, processor = (

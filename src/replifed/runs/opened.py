@@ -2,8 +2,8 @@
 
 Its parts have the same names everywhere: ``claims.csv``, ``statements.csv``, ``not_claimed.csv``,
 ``manifest.csv``, ``environment.json``, ``settings.json``, ``histories/PAPER/EXPERIMENT/METHOD.parquet``,
-``tuned/PAPER/EXPERIMENT/METHOD.json`` and ``tables/PAPER/ARTEFACT.csv``. Archives and the reference have
-``run.json`` besides, which says so; in the reference, tables are packed (``.csv.xz``).
+``tuned/PAPER/EXPERIMENT/METHOD.json``, ``tables/PAPER/ARTEFACT.csv`` and ``environment/PAPER.json``. Archives
+and the reference have ``run.json`` besides, which says so; in the reference, tables are packed (``.csv.xz``).
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ import json
 import lzma
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from replifed.claims import files, scores, tables
 from replifed.claims import reference as references
-from replifed.claims import tables
+from replifed.claims.folders import own_files
+from replifed.claims.verdicts import COLUMNS as OF_CLAIMS
 from replifed.errors import DataError
 from replifed.store import limits
 
@@ -87,6 +89,20 @@ class Run:
             raise DataError(f"{self.place}: {name} is damaged: it holds no entries")
         return found
 
+    def environment(self, paper: str = "") -> dict[str, Any]:
+        """Return what a paper was made with, or the whole run; empty where it is not recorded.
+
+        Of a run whose papers were made one by one, that is what they have in common, and the last date.
+        """
+        if (own := f"environment/{paper}.json") in self:
+            return self.entries(own)
+        papers = [self.entries(name) for name in self.of_kind("environment")]
+        if "environment.json" in self or paper or not papers:
+            return self.entries("environment.json")
+        first, *others = papers
+        shared = {key: value for key, value in first.items() if all(one.get(key) == value for one in others)}
+        return {**shared, "date": max(str(one.get("date")) for one in papers)}
+
     @property
     def verdicts_alone(self) -> bool:
         """True of references that are numbers and verdicts of claims alone."""
@@ -103,11 +119,11 @@ class Run:
         return {row["file"].partition("/raw/")[2]: row["sha256"] for row in rows if "/raw/" in row["file"]}
 
     def of_kind(self, kind: str) -> list[str]:
-        """Return the names of all ``histories``, ``tuned`` or ``tables``, sorted."""
+        """Return the names of all ``histories``, ``tuned``, ``tables`` or ``environment``, sorted."""
         return sorted(name for name in self.parts if name.startswith(f"{kind}/"))
 
 
-def open_run(place: Path) -> Run:
+def open_run(place: Path, papers: Collection[str] | None = None) -> Run:
     """Open an archive, the reference, a folder of results, or one in which the workflow ran; or a CSV of
     references (`claims.reference`), which has verdicts and numbers of claims alone.
 
@@ -124,18 +140,30 @@ def open_run(place: Path) -> Run:
         return _opened_packed(place)
     if not place.is_dir():
         raise DataError(f"{place} does not exist; give a folder of results, an archive, or the reference")
-    if (place / "claims.csv").is_file() or (place / "manifest.csv").is_file():
-        return of_folders(place, _figures_of(place))
-    found = sorted(file.parent for end in ("", "[!.]*/") for file in place.glob(f"results/{end}manifest.csv"))
+    if (place / "claims.csv").is_file() or _holds_run(place):
+        return of_folders(place, _figures_of(place), papers)
+    found = [folder for end in ("", "/[!.]*") for folder in sorted(place.glob(f"results{end}"))]
+    found = [folder for folder in found if _holds_run(folder)]
     if len(found) == 1:
-        return of_folders(found[0], _figures_of(found[0]))
+        return of_folders(found[0], _figures_of(found[0]), papers)
     if found:
         raise DataError(f"{place} holds {len(found)} runs; name one: {', '.join(map(str, found))}")
-    raise DataError(f"{place} holds no run: there is no manifest.csv in it or in its results folder")
+    raise DataError(
+        f"{place} holds no run: neither it nor its results folder has a manifest.csv, or verdicts on a paper"
+    )
 
 
-def of_folders(results: Path, figures: Path) -> Run:
-    """Return the run in the workflow's folders; which files it has are those that lie there."""
+def _holds_run(folder: Path) -> bool:
+    """True of a folder of results with a whole run, or with papers that were judged one by one."""
+    whole = ("manifest.csv", "statements.csv")
+    return any((folder / name).is_file() for name in whole) or bool(own_files(folder))
+
+
+def of_folders(results: Path, figures: Path, papers: Collection[str] | None = None) -> Run:
+    """Return the run in the workflow's folders; which files it has are those that lie there.
+
+    Own files of claims count of `papers`, by default of all.
+    """
     parts = {name: (results / name).read_bytes for name in CLOSING if (results / name).is_file()}
     for file in sorted(results.glob("*/*/*")):
         if file.name.startswith(".") or file.parent.name.startswith(".") or file.is_dir():
@@ -145,12 +173,44 @@ def of_folders(results: Path, figures: Path) -> Run:
             parts[f"histories/{name}"] = file.read_bytes
         elif file.name.endswith(".tuned.json"):
             parts[f"tuned/{name.removesuffix('.tuned.json')}.json"] = file.read_bytes
-    papers = {name.split("/")[1] for name in parts if "/" in name}
-    papers |= {file.parent.name for file in results.glob("*/claims.csv")}
+    made = {name.split("/")[1] for name in parts if "/" in name} | own_files(results).keys()
     for file in sorted(figures.glob("*/*.csv")):
-        if file.parent.name in papers:
+        if file.parent.name in made:
             parts[f"tables/{file.parent.name}/{file.name}"] = file.read_bytes
-    return Run(str(results), parts)
+    for paper in sorted(made):
+        if (file := results / paper / "environment.json").is_file():
+            parts[f"environment/{paper}.json"] = file.read_bytes
+    return Run(str(results), {**parts, **_verdicts(results, papers)})
+
+
+def _verdicts(results: Path, papers: Collection[str] | None) -> dict[str, Callable[[], bytes]]:
+    """Return claims and statements, where the joint files are missing or older than a paper's own."""
+    own = {name: file for name, file in own_files(results).items() if papers is None or name in papers}
+    if not own or _are_joined(own, results / "claims.csv"):
+        return {}
+    rows = files.of_folder(results, papers)
+    texts = {
+        "claims.csv": tables.as_text(OF_CLAIMS, rows),
+        "statements.csv": tables.as_text(scores.COLUMNS, scores.statements(rows)),
+    }
+    return {name: partial(str.encode, text) for name, text in texts.items()}
+
+
+def _are_joined(own: Mapping[str, Path], joint: Path) -> bool:
+    """True if the joint file of claims has the lines of the papers' own; all may be of another version."""
+    if not joint.is_file():
+        return False
+    try:
+        rows, *of_papers = (
+            list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"), newline="")))
+            for file in (joint, *own.values())
+        )
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return False
+    return all(
+        [row for row in rows if row.get("paper") == paper] == lines
+        for paper, lines in zip(own, of_papers, strict=True)
+    )
 
 
 def _figures_of(results: Path) -> Path:

@@ -47,7 +47,7 @@ def write(out: Path, a: Run, b: Run, found: list[Difference]) -> None:
 
 
 def _named(run: Run) -> str:
-    return f"{run.place}, {in_words(run)}" if run.entries("environment.json") else run.place
+    return f"{run.place}, {in_words(run)}" if run.environment() else run.place
 
 
 def _overlaid(one: Difference, a: Run, b: Run) -> str:

@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,24 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL
 
 def environment() -> dict[str, Any]:
     """Return what numbers may depend on besides settings and data, and the time, as JSON can hold it."""
+    return {
+        "replifed": __version__,
+        "commit": commit(),
+        "sources": sources(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in PACKAGES},
+        **machine(),
+    }
+
+
+def machine() -> dict[str, Any]:
+    """Return what numbers may depend on besides what runs: processor, linear algebra, threads and system."""
+    return {**_hardware(), "threads": {name: os.environ.get(name) for name in _THREADS}}
+
+
+@cache  # each history records it
+def _hardware() -> dict[str, Any]:
     import numpy as np
     import scipy.linalg  # noqa: F401 - loads its own linear algebra, to be listed
     from threadpoolctl import threadpool_info
@@ -31,17 +50,10 @@ def environment() -> dict[str, Any]:
         if one["user_api"] == "blas"
     }
     return {
-        "replifed": __version__,
-        "commit": commit(),
-        "sources": sources(),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in PACKAGES},
         "blas": sorted(libraries),
         "processor": processor(),
         "features": sorted(name for name, there in features.items() if there),
         "system": f"{platform.system()} {platform.machine()}",
-        "threads": {name: os.environ.get(name) for name in _THREADS},
     }
 
 

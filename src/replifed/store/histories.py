@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 from replifed.errors import REMEDY, DataError
 from replifed.store import FORMAT, check_format
 from replifed.store.atomic import replacing
+from replifed.store.environment import machine
 from replifed.store.provenance import canonical_json, config_hash, source_hash
 
 if TYPE_CHECKING:
@@ -27,10 +27,15 @@ if TYPE_CHECKING:
 _KEY = b"replifed"
 # Key of the number of a share and of all shares, in the provenance of a history of some of its repetitions.
 SHARE = "share"
+# Key of the machines that ran it: several where shares ran on several.
+MACHINES = "machines"
 
 
 def provenance(modules: list[str], settings: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """Return the origin of a result: settings, source, versions, threads, and the kind of its data."""
+    """Return the origin of a result: settings, source, versions, machine, and its data by kind and hash.
+
+    The machine that runs logged elsewhere were made on is not known.
+    """
     import scipy
 
     versions = {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
@@ -39,7 +44,7 @@ def provenance(modules: list[str], settings: dict[str, Any], data: dict[str, Any
         "settings_hash": config_hash(settings),
         "source": {module: source_hash(module) for module in sorted(modules)},
         "versions": versions,
-        "threads": {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "OPENBLAS_CORETYPE")},
+        MACHINES: [] if "logs" in settings else [machine()],
         "data": data,
     }
 
@@ -68,7 +73,7 @@ def join(files: Sequence[Path], out: Path) -> None:
     import pandas as pd
 
     frames, metas = zip(*map(read_history, files), strict=True)
-    first = metas[0]
+    first, machines = metas[0], [one for meta in metas for one in meta.pop(MACHINES, ())]
     for number, (file, meta) in enumerate(zip(files, metas, strict=True), 1):
         if meta.pop(SHARE, None) != [number, len(files)]:
             raise DataError(f"{file}: not share {number} of {len(files)} of a run; {REMEDY}")
@@ -77,7 +82,9 @@ def join(files: Sequence[Path], out: Path) -> None:
                 f"{file} and {files[0]} are of different runs, by their {', '.join(differ)}; delete both and "
                 "run the workflow again"
             )
-    write_history(out, pd.concat(frames, ignore_index=True), first)
+    distinct = [one for place, one in enumerate(machines) if one not in machines[:place]]
+    ran_on = {MACHINES: distinct} if distinct else {}
+    write_history(out, pd.concat(frames, ignore_index=True), {**first, **ran_on})
 
 
 def read_history(path: Path, content: bytes | None = None) -> tuple[pd.DataFrame, dict[str, Any]]:

@@ -26,24 +26,36 @@ def write(
     files and the hash of the lines before. Files that differ from their records, or have none, are a
     `DataError`.
     """
-    names = {Path(file) for file in files}
-    names |= {file for folder in folders for file in _files(Path(folder)) if hashes.recorded(file)}
-    listed = {file.as_posix(): hashes.recorded(file) for file in sorted(names)}
-    unknown = [name for name, stored in listed.items() if stored is None]
-    if unknown:
+    names = {Path(file) for file in files} | _recorded(folders)
+    if unknown := [file.as_posix() for file in sorted(names) if hashes.recorded(file) is None]:
         anew = hashes.snakemake("all", "--forceall") if len(unknown) > 1 else hashes.remake(Path(unknown[0]))
         raise DataError(
             f"{_and_more(unknown)}: no record of their hashes; an older version or someone else made them; "
             f"make them anew: `{anew}`"
         )
     hashes.check(sorted(names))
+    if environment:
+        write_json(environment, surroundings())
+    write_text(out, _as_text(names))
+
+
+def of_folders(folders: Iterable[str]) -> str:
+    """Return a manifest of all recorded files below some folders, as `write` does, without a look at them."""
+    return _as_text(_recorded(folders))
+
+
+def _recorded(folders: Iterable[str]) -> set[Path]:
+    return {file for folder in folders for file in _files(Path(folder)) if hashes.recorded(file)}
+
+
+def _as_text(names: Iterable[Path]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow((*Stored._fields, "file"))
-    writer.writerows((*stored, name) for name, stored in listed.items() if stored)
-    if environment:
-        write_json(environment, surroundings())
-    write_text(out, text.getvalue() + _seal(text.getvalue().encode()))
+    for file in sorted(names):
+        if stored := hashes.recorded(file):
+            writer.writerow((*stored, file.as_posix()))
+    return text.getvalue() + _seal(text.getvalue().encode())
 
 
 def verify(manifest: Path, folders: Iterable[str] = ()) -> tuple[int, list[str]]:
