@@ -17,7 +17,6 @@ import pytest
 
 from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.claim import Claim
-from replifed.claims.sentences import write_not_claimed
 from replifed.claims.verdicts import measure
 from replifed.figures.style import canvas, save
 from replifed.report.page import build
@@ -30,7 +29,8 @@ QUIET = [
 pytestmark = pytest.mark.skipif(not CHROMIUM.is_file(), reason=f"there is no {CHROMIUM}")
 
 SETTINGS = {
-    "papers": ["fedht"],
+    "papers": ["fedht", "fedac"],
+    "fedac": {"artefacts": {}},
     "fedht": {
         "artefacts": {"fig1": {"runs": {"simulation1": ["fedht"]}}, "fig2": {}, "fig3": {}, "bias": {}},
         "experiments": {"simulation1": {"rounds": 40, "replicates": [1, 2, 3]}},
@@ -111,14 +111,12 @@ def report(tmp_path_factory):
     ]
     commands = {"command": lambda one: f"replifed make {one.id} --cores 2"}
     measure(found, Inputs(), "paper", **commands).to_csv(folder / "claims.csv", index=False)
-    write_not_claimed(folder / "not_claimed.csv", [])
     build(
         folder / "figures",
         "paper",
         SETTINGS,
         folder / "report.html",
         claims=folder / "claims.csv",
-        not_claimed=folder / "not_claimed.csv",
         curves=folder / "report_curves.js",
         run=folder / "report_run.js",
     )

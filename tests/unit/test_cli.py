@@ -178,11 +178,13 @@ def test_artefact_and_claims_get_the_files_of_each_key(calls):
     outputs = {"csv": Path("a.csv"), "md": Path("a.md"), "tex": Path("a.tex")}
     words = [word for kind, file in outputs.items() for word in (f"--{kind}", str(file))]
     assert cli.main(["artefact", "fedht", "table2", *common, *words]) == 0
-    assert cli.main(["claims", "measure", "fedht", *common, "--out", "c.csv"]) == 0
+    written = {"out": Path("c.csv"), "environment": Path("e.json")}
+    words = ["--out", "c.csv", "--environment", "e.json"]
+    assert cli.main(["claims", "measure", "fedht", *common, *words]) == 0
     named = {"paper": "fedht", "settings": PARSED_SETTINGS, "scale": "tiny", "inputs": files}
     assert calls == [
         ("artefact", (), {**named, "name": "table2", "outputs": outputs}),
-        ("measure_claims", (), {**named, "out": Path("c.csv"), "only": None}),
+        ("measure_claims", (), {**named, **written, "only": None}),
     ]
 
 
@@ -203,12 +205,12 @@ def test_claims_and_report(calls, tmp_path):
     assert cli.main(words) == 0
     assert cli.main(["claims", "--file", str(table), "--paper", "fedht", "--verdict", "deviates"]) == 0
     words = ["report", "--claims", "c.csv", "--figures-dir", "f", "--scale", "small", "--out", "r.html"]
-    assert cli.main([*words, "--not-claimed", "n.csv", "--settings", SETTINGS]) == 0
+    assert cli.main([*words, "--settings", SETTINGS]) == 0
     collected = {"out": Path("c.csv"), "statements": Path("s.csv"), "not_claimed": Path("n.csv")}
     made = {"claims": Path("c.csv"), "figures_dir": Path("f"), "scale": "small", "out": Path("r.html")}
     assert calls == [
         ("collect_claims", (), {"files": [Path("a.csv")], **collected}),
-        ("show", (table,), {"paper": "fedht", "verdict": "deviates", "main": False}),
+        ("show", ([],), {"paper": "fedht", "verdict": "deviates", "main": False}),
         (
             "build",
             (),
@@ -216,7 +218,6 @@ def test_claims_and_report(calls, tmp_path):
                 **made,
                 "settings": PARSED_SETTINGS,
                 "errata": [],
-                "not_claimed": Path("n.csv"),
                 "curves": None,
                 "run": None,
                 "single": False,

@@ -19,7 +19,7 @@ from replifed.claims import tables
 from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.claim import Claim
 from replifed.claims.errata import COLUMNS, write
-from replifed.claims.sentences import write_not_claimed
+from replifed.claims.sentences import not_claimed, of_paper
 from replifed.claims.verdicts import COLUMNS as VERDICT_COLUMNS
 from replifed.claims.verdicts import measure
 from replifed.errors import DataError
@@ -148,8 +148,7 @@ def made(original, tmp_path):
 
 
 def page(made, config=CONFIG, scale="small", errata=(), single=True):
-    write_not_claimed(made / "not_claimed.csv", [])
-    files = {"claims": made / "claims.csv", "not_claimed": made / "not_claimed.csv", "errata": errata}
+    files = {"claims": made / "claims.csv", "errata": errata}
     if not single:
         files |= {"curves": made / "report_curves.js", "run": made / "report_run.js"}
     build(made / "figures", scale, config, made / "report.html", **files, single=single)
@@ -252,8 +251,23 @@ def counts(text):
     return re.findall(r"(\d+)</b> ([a-z]+)( \(\d+\))?</li>", text)
 
 
+TWO = {**CONFIG, "papers": ["fedht", "fedac"], "fedac": {"artefacts": {}}}
+
+
+def test_one_paper_alone_has_its_score_once_and_says_that_no_verdict_needs_another(made):
+    said, link = "No verdict needs another paper", "This paper alone, to print"
+    alone, whole = page(made).text, page(made, TWO).text
+    assert said in alone and said not in whole
+    for of_all in (link, 'class="cards all"', 'id="summary"'):
+        assert of_all in whole and of_all not in alone
+    assert alone.count("Main claims</p>") == 1
+    rows = alone.partition('id="not-claimed"')[2].partition("<tbody>")[2].partition("</table>")[0]
+    assert rows.count("<tr") == len(not_claimed(of_paper("fedht"))) > 0
+    assert rows.count("<tr") < whole.partition('id="not-claimed"')[2].count("<tr data-paper")
+
+
 def test_the_score_comes_first_with_a_card_a_paper_and_substitutes_apart(made):
-    main = page(made).text.partition("<main")[2]
+    main = page(made, TWO).text.partition("<main")[2]
     assert main.index('id="summary"') < main.index('class="cards all"') < main.index('id="fedht"')
     card = main.partition('class="cards all"')[2].partition('<h2 id="fedht"')[0]
     of_main, others = card.partition("Other statements")[::2]

@@ -142,12 +142,12 @@ def test_the_manifest_lists_searches_and_partitions_before_the_runs(plan):
 
 def test_the_last_line_names_a_damaged_record(plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert plan.closing_line(["mnist"]) == ""
+    assert plan.closing_line(["mnist"], ["report.html"]) == "report: report.html"
     record = Path("data/raw/mnist.json")
     record.parent.mkdir(parents=True)
     record.write_text('{"files": [{}]}')
     assert re.fullmatch(
-        f"{record} is not a record of a fetched data set .*; delete it", plan.closing_line(["mnist"])
+        f"{record} is not a record of a fetched data set .*; delete it", plan.closing_line(["mnist"], [])
     )
 
 

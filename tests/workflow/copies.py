@@ -46,8 +46,8 @@ def artefact(paper, name, settings, scale, inputs, outputs):
     _stub(*outputs.values())
 
 
-def measure_claims(paper, settings, scale, inputs, out):
-    _stub(out)
+def measure_claims(paper, settings, scale, inputs, out, environment):
+    _stub(out, environment)
 
 
 def collect_claims(files, out, statements, not_claimed):

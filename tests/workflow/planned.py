@@ -91,7 +91,8 @@ def _jobs(plan: Plan) -> Iterator[Job]:
             word = "draw" if entry["kind"] == "figure" else "write"
             made, inputs = plan.files_of_artefact(paper, name), plan.artefact_inputs(paper, name)
             yield _job(f"{paper}: {word} {name}", made, inputs, plan.artefact_settings(paper, name))
-        made, inputs = [plan.in_results(f"{paper}/claims.csv")], plan.claims_inputs(paper)
+        made = [plan.in_results(f"{paper}/{name}") for name in ("claims.csv", "environment.json")]
+        inputs = plan.claims_inputs(paper)
         yield _job(f"{paper}: measure the claims", made, inputs, plan.claims_settings(paper))
         errata = {"source": plan.paper_source("measure_errata", "errata", paper)}
         yield _job(f"{paper}: check the errata", [plan.in_results(f"{paper}/errata.csv")], errata)
@@ -131,8 +132,8 @@ def _closing(plan: Plan) -> Iterator[Job]:
     collected = [plan.in_results(f"{name}.csv") for name in ("claims", "statements", "not_claimed")]
     inputs = {"claims": of_each("claims"), "source": plan.collection_source()}
     yield _job("collect the claims of all papers", collected, inputs)
-    shown = [collected[0], collected[2], *of_each("errata"), *plan.artefact_files(*plan.papers)]
-    inputs = {"files": shown, "source": plan.report_source()}
+    shown = [collected[0], *of_each("errata"), *plan.artefact_files(*plan.papers)]
+    inputs = {"files": shown, "source": plan.report_source(*plan.papers)}
     yield _job("write the report", plan.report_outputs().values(), inputs, plan.report_settings())
     inputs = {"files": plan.manifest_files(), "source": plan.source("replifed.store.manifest")}
     yield _job("list what was made, by hash", [plan.in_results("manifest.csv")], inputs)

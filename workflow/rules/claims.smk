@@ -2,7 +2,8 @@ rule measure_claims:
     input:
         unpack(ask(plan.claims_inputs)),
     output:
-        plan.in_results("{paper}/claims.csv"),
+        claims=plan.in_results("{paper}/claims.csv"),
+        environment=plan.in_results("{paper}/environment.json"),
     log:
         plan.in_logs("{paper}/claims"),
     benchmark:
@@ -21,7 +22,8 @@ rule measure_claims:
     shell:
         "REPLIFED_LOG={log:q} python -m replifed"
         " claims measure {wildcards.paper} --settings {params.settings:q}"
-        " --scale {params.scale} {params.files} --out {output:q} > {log:q} 2>&1"
+        " --scale {params.scale} {params.files} --out {output.claims:q}"
+        " --environment {output.environment:q} > {log:q} 2>&1"
 
 
 # One claim, and what it needs: the command that stands beside it in claims.csv.

@@ -28,10 +28,9 @@ rule comparison_report:
 rule report:
     input:
         claims=plan.in_results("claims.csv"),
-        not_claimed=plan.in_results("not_claimed.csv"),
         errata=[plan.in_results(f"{paper}/errata.csv") for paper in config["papers"]],
         artefacts=plan.artefact_files(*plan.papers),
-        source=plan.report_source(),
+        source=plan.report_source(*plan.papers),
     output:
         **plan.report_outputs(),
     log:
@@ -53,8 +52,8 @@ rule report:
         "write the report"
     shell:
         "REPLIFED_LOG={log:q} python -m replifed"
-        " report --claims {input.claims:q} --not-claimed {input.not_claimed:q}"
-        " --errata {input.errata:q} --figures-dir {params.figures:q} --scale {params.scale}"
+        " report --claims {input.claims:q} --errata {input.errata:q}"
+        " --figures-dir {params.figures:q} --scale {params.scale}"
         " --settings {params.settings:q} {params.single} {params.files} > {log:q} 2>&1"
 
 
@@ -74,6 +73,29 @@ use rule report as single_report with:
         single="--single",
     message:
         "write the report as one file"
+
+
+# One paper alone, likewise as one file.
+use rule report as paper_report with:
+    input:
+        claims=plan.in_results("{paper}/claims.csv"),
+        errata=plan.in_results("{paper}/errata.csv"),
+        artefacts=lambda wildcards: plan.artefact_files(wildcards.paper),
+        source=lambda wildcards: plan.report_source(wildcards.paper),
+    output:
+        out=plan.in_results("{paper}/report.html"),
+    log:
+        plan.in_logs("{paper}/report"),
+    benchmark:
+        plan.in_benchmarks("{paper}/report")
+    resources:
+        mem_mb=megabytes("{paper}/report", 1000),
+        runtime=minutes("{paper}/report"),
+    params:
+        settings=lambda wildcards: plan.report_settings([wildcards.paper]),
+        single="--single",
+    message:
+        "{wildcards.paper}: write its page of the report"
 
 
 # Every picture at the papers' settings, on a page that is kept with the code.

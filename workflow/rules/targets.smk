@@ -1,12 +1,12 @@
 # The names that users ask for, besides `all`. They are a public interface, like the paths of the artefacts.
-# Each paper's artefacts, under the paper's name.
+# Each paper's artefacts, verdicts and page of the report, under the paper's name.
 for name in plan.papers:
 
     rule:
         name:
             name
         input:
-            plan.artefact_files(name),
+            plan.paper_files(name),
 
 
 # What `all` leaves out, such as fedac_large, which takes hours.

@@ -27,7 +27,7 @@ _FILES = {
     "table": "the .csv of a partition's heterogeneity",
     "claims": "verdicts on all claims",
     "errata": "checked errata of each paper",
-    "not_claimed": "statements without a claim",
+    "environment": "the file to write with commit, versions, processor and threads",
     "out": "the file to write",
     "curves": "the script to write, with the curves that the page draws",
     "run": "the script to write, with commit, versions, machine and date",

@@ -23,6 +23,7 @@ from replifed.errors import ConfigError, DataError, counted, meant
 from replifed.parts import own_papers
 
 _SHOWN = 5  # claims on an artefact, unless all are asked for
+_JUDGED = ("all", "claims", "report", "single_report", "gallery", "manifest")  # targets with all verdicts
 _WORST_FIRST = ("fails", "inconclusive", "unchecked", "holds")
 
 
@@ -170,22 +171,19 @@ def _of_statement(
 
 
 def _verdicts(name: str, config: Mapping[str, Any], options: str, every: bool) -> Iterator[str]:
-    """Yield the claims on an artefact, or the score of a paper, if its claims have been measured."""
-    from replifed.claims import scores
-    from replifed.claims.files import read
+    """Yield the claims on an artefact; or the score of a paper, or of all, and where a paper's files are."""
+    from replifed.workflow.plan import Plan
 
     paper, _, artefact = name.partition("/")
-    if paper not in config["papers"]:
-        return  # the workflow itself prints the score of `all`
-    measured = Path(config["paths"]["results"], paper, "claims.csv")
-    measures = f"`snakemake {measured} --cores 2{options}`"
+    results = config["paths"]["results"]
     if not artefact:
-        yield f"{config['paths']['figures']}/{paper}"
-        if measured.is_file():
-            yield from scores.in_lines(scores.statements(read(measured)))
-        else:
-            yield f"its claims are measured by {measures}"
+        if paper in config["papers"]:
+            yield from (f"{config['paths']['figures']}/{paper}", f"{results}/{paper}/report.html")
+        judged = config["papers"] if name in _JUDGED else [paper] if paper in config["papers"] else []
+        yield from Plan(config, lambda *_: []).score_lines(judged)
         return
+    measured = Path(results, paper, "claims.csv")
+    measures = f"`snakemake {measured} --cores 2{options}`"
     inputs = _inputs(paper, artefact, config)
     runs = [file for key, files in inputs.items() if not key.startswith("data:") for file in files]
     gone = [file for file in runs if not file.is_file()]

@@ -114,11 +114,10 @@ def add(commands: Any) -> None:
         "report",
         "replifed.report.page:build",
         "Step of the workflow: write the report.",
-        "--claims results/claims.csv --not-claimed results/not_claimed.csv --figures-dir figures "
-        "--scale paper --settings JSON --out report.html",
-        reads=("claims", "errata", "not_claimed"),
+        "--claims results/claims.csv --figures-dir figures --scale paper --settings JSON --out report.html",
+        reads=("claims", "errata"),
         writes=("out", "curves", "run"),
-        optional=("claims", "not_claimed", "curves", "run"),
+        optional=("claims", "curves", "run"),
         scaled=True,
     )
     report.add_argument("--single", action="store_true", help="put the pictures into the page")

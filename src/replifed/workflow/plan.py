@@ -302,10 +302,16 @@ class Plan:
 
     # --- Report and manifest ---
 
-    def report_source(self) -> list[str]:
-        """Return the sources of the report: its modules, and the finding of each paper."""
-        files = [str(file) for one in self.papers if (file := finding_file(one)).is_file()]
-        return self.source("replifed.report.page", *files)
+    def paper_files(self, paper: str) -> list[str]:
+        """Return what a paper's target makes: figures and tables, verdicts, its page of the report."""
+        names = ("claims.csv", "environment.json", "errata.csv", "report.html")
+        return [*self.artefact_files(paper), *(self.in_results(f"{paper}/{name}") for name in names)]
+
+    def report_source(self, *papers: str) -> list[str]:
+        """Return the sources of a report on papers: its modules, their sentences, and their findings."""
+        texts = (file for one in papers for file in (sentences_file(one), finding_file(one)))
+        files = [str(file) for file in texts if file.is_file()]
+        return self.source("replifed.report.page", *(part(one, "claims") for one in papers), *files)
 
     def report_settings(self, papers: Sequence[str] = ()) -> str:
         """Return the artefacts and settings of experiments that the report shows, as JSON."""
@@ -373,29 +379,28 @@ class Plan:
         papers = [folder for name in self.papers for folder in (self.in_results(name), self.in_figures(name))]
         return [*papers, *self.raw_folders(), self.in_data("parsed")]
 
-    def score_line(self) -> list[str]:
-        """Return the score of the statements, if the claims have been collected."""
-        from replifed.claims import scores
+    def score_lines(self, papers: Iterable[str]) -> list[str]:
+        """Return the score of the statements of papers whose claims have been measured."""
+        from replifed.claims import files, scores
 
-        file = self.in_results("statements.csv")
-        if not Path(file).is_file():
-            return []
         try:
-            return scores.in_lines(scores.read(file))
-        except DataError as error:  # the file is damaged
+            judged = (self.in_results(f"{paper}/claims.csv") for paper in papers)
+            rows = [row for file in judged if Path(file).is_file() for row in files.read(file)]
+        except DataError as error:  # a file is damaged
             return [str(error)]
+        return scores.in_lines(scores.statements(rows)) if rows else []
 
-    def closing_line(self, used: Iterable[str]) -> str:
-        """Say how many of the `used` data sets are not the papers', and where the report is."""
+    def closing_line(self, used: Iterable[str], pages: Iterable[str]) -> str:
+        """Say how many of the `used` data sets are not the papers', and where the report's `pages` are."""
         from replifed.data.records import not_original, status_rows
 
-        raw, report = Path(self.in_data("raw")), self.in_results("report.html")
+        raw = Path(self.in_data("raw"))
         known = [name for name in used if (raw / f"{name}.json").is_file()]
         try:
             parts = [not_original(status_rows(raw, known))] if known else []
         except DataError as error:  # a record is damaged
             parts = [str(error)]
-        return "; ".join([*parts, *([f"report: {report}"] if Path(report).is_file() else [])])
+        return "; ".join([*parts, *(f"report: {page}" for page in pages)])
 
 
 def flags(files: Mapping[str, str]) -> str:
