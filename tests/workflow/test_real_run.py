@@ -27,6 +27,7 @@ from replifed.claims.verdicts import VERDICTS
 from replifed.partition import store
 from replifed.report.artefacts import words_of
 from replifed.report.columns import unknown
+from replifed.runs import compared, opened
 from replifed.store.hashes import record
 from replifed.store.histories import read_history
 
@@ -260,26 +261,53 @@ def changed(ours: Path, theirs: Path, names: Iterable[str]) -> list[str]:
     return [name for name in names if (ours / name).read_bytes() != (theirs / name).read_bytes()]
 
 
-def test_other_folders_numbers_of_cores_and_jobs_change_no_byte(killed, tmp_path):
-    again = copy_repository(tmp_path, stubs={})
+PAPERS = ("fedgradmp", "fedht", "fedmm", "fedplt", "qshed")
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """Another copy, in which papers were asked for by name, on one core and in other jobs; and its output."""
+    again = copy_repository(tmp_path_factory.mktemp("alone"), stubs={})
     plant(again.folder)
-    papers = ("fedht", "fedmm", "fedgradmp", "fedplt", "qshed")
-    measured = [KINDS["claims of a paper"], "results/tiny/fedmm/errata.csv"]
-    fewer = ("--config", *(f"{paper}={{together: true}}" for paper in papers))
-    done = again.snakemake(*papers, *measured, "--cores", "1", *TINY[3:], *fewer)
+    fewer = ("--config", *(f"{paper}={{together: true}}" for paper in PAPERS))
+    done = again.snakemake(*PAPERS, "--cores", "1", *TINY[3:], *fewer)
     assert done.status == 0, done.text
+    return again, done
+
+
+def test_other_folders_numbers_of_cores_and_jobs_change_no_byte(killed, alone):
+    again, done = alone
     assert "fedht: make figures and tables of runs" in done.text
     assert "fedht: run fedht on simulation1, simulation2, planted" in done.text
     with (killed.folder / MANIFEST).open(newline="") as file:
         listed = [row["file"] for row in csv.DictReader(file) if row["file"]]
-    # Claims and errata go from CSV to CSV: one of each stands for the others.
-    ends = ("claims.csv", "errata.csv", *CLOSING)
-    names = [name for name in listed if not name.endswith(ends)] + measured
+    names = [name for name in listed if name not in {f"results/tiny/{end}" for end in CLOSING}]
     assert len(names) > 30
     assert {name.rsplit(".")[-1] for name in names} >= {"csv", "md", "tex", "png", "pdf", "parquet"}
-    assert {name.split("/")[2] for name in names if name.startswith("figures/")} == {*papers}
+    assert {name.split("/")[2] for name in names if name.startswith("figures/")} == {*PAPERS}
+    assert {name.split("/")[2] for name in names if name.endswith("/claims.csv")} == {*PAPERS}
     assert changed(killed.folder, again.folder, names) == []
     assert reported(again, *papers, *TINY[1:], *fewer) == reported(killed, *TINY)
+
+
+def test_papers_made_by_their_names_end_as_all_does_and_are_the_same_run(killed, alone):
+    again, done = alone
+    *_, score, last = done.text.strip().splitlines()
+    assert re.fullmatch(r"\d+ (other )?statements: \d+ reproduced, .*", score)
+    pages = [f"results/tiny/{paper}/report.html" for paper in PAPERS]
+    assert last.endswith("; ".join(f"report: {page}" for page in pages))
+    assert all("One paper alone." in (again.folder / page).read_text() for page in pages)
+    found = compared.compare(*(opened.open_run(folder.folder) for folder in (killed, again)))
+    assert {one.outcome for one in found} == {compared.IDENTICAL}
+    assert {one.kind for one in found} == {"history", "tuned", "table", "claim", "statement"}
+    for name, says in {
+        "claims": f"{score}$",
+        "archive run.zip": r"^run.zip: \d+ files",
+        "make qshed": r"^results/tiny/qshed/report.html\n\d+ main claims: ",
+    }.items():
+        said = say(again.folder, f"replifed {name} --configfile config/tiny.yaml")
+        assert re.search(says, said, re.MULTILINE), said
+    assert "nothing moved" in say(again.folder, f"replifed diff run.zip {killed.folder}")
 
 
 def test_another_folder_changes_no_byte_of_what_closes_a_run(killed, tmp_path):
