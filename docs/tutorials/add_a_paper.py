@@ -94,7 +94,7 @@ print(text[text.index("AXES = ") : text.index("# A printed number")])
 # .. code-block:: console
 #
 #    $ replifed new paper demo --to my_papers
-#    $ snakemake --cores 2 demo results/demo/claims.csv --config 'paper_folders=[my_papers]'
+#    $ snakemake --cores 2 demo --config 'paper_folders=[my_papers]'
 #    $ replifed claims --file results/demo/claims.csv
 #
 # Here, check the claim by hand: does the objective fall in all three replicates, with both steps?

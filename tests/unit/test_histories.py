@@ -6,7 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from replifed.errors import DataError
-from replifed.store.histories import SHARE, join, read_history, write_history
+from replifed.store.environment import machine
+from replifed.store.histories import MACHINES, SHARE, join, provenance, read_history, write_history
 
 META = {"settings": {"seed": 1, "sizes": [3, 4]}, "data": {"kind": "surrogate", "stamp": "not the paper's"}}
 
@@ -91,6 +92,19 @@ def test_shares_make_the_history_that_one_job_would_have_written(shares, tmp_pat
     expected.loc[30:, "gap"] = np.nan
     pd.testing.assert_frame_equal(frame, expected)
     assert meta == META
+
+
+def test_shares_may_run_on_several_machines_and_the_history_has_each_once(shares, tmp_path):
+    for number, (file, processor) in enumerate(zip(shares, ("a", "b", "a"), strict=True), 1):
+        machines = {MACHINES: [{"processor": processor}]}
+        write_history(file, read_history(file)[0], {**META, SHARE: [number, 3], **machines})
+    join(shares, tmp_path / "joined.parquet")
+    assert read_history(tmp_path / "joined.parquet")[1][MACHINES] == [{"processor": "a"}, {"processor": "b"}]
+
+
+def test_a_history_records_its_machine_but_not_where_logs_were_made():
+    assert provenance([], {}, {})[MACHINES] == [machine()]
+    assert provenance([], {"logs": "*.csv"}, {})[MACHINES] == []
 
 
 def test_shares_in_another_order_missing_or_of_another_run_are_refused(shares, path):

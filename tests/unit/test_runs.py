@@ -621,6 +621,10 @@ def test_a_paper_judged_after_the_others_has_its_own_verdicts_and_not_the_older_
         and found["statement"] == "reproduced against deviates"
     )
     assert [row["verdict"] for row in opened.open_run(other, ["fedac"]).rows("claims.csv")] == ["holds"]
+    older = joint.replace(b"evidence", b"reasons")  # of a version with another column
+    for place in ("", "fedht/"):
+        (other / f"results/{place}claims.csv").write_bytes(older)
+    assert opened.open_run(other).read("claims.csv") == older
 
 
 def archive_of_papers(folder, out, monkeypatch):

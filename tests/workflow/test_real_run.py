@@ -28,6 +28,7 @@ from replifed.partition import store
 from replifed.report.artefacts import words_of
 from replifed.report.columns import unknown
 from replifed.runs import compared, opened
+from replifed.store.environment import processor
 from replifed.store.hashes import record
 from replifed.store.histories import read_history
 
@@ -83,7 +84,9 @@ def test_a_killed_run_leaves_nothing_half_written_and_goes_on(killed):
     runs = list(killed.folder.glob("results/tiny/fedht/*/[!.]*.parquet"))
     assert runs
     for path in runs:
-        assert len(read_history(path)[0]) > 0
+        frame, meta = read_history(path)
+        assert len(frame) > 0
+        assert [one["processor"] for one in meta["machines"]] == [processor()]
     done = killed.snakemake(*TINY)
     assert done.status == 0, done.text
     assert "an earlier call was killed (process " in done.text
@@ -297,6 +300,8 @@ def test_papers_made_by_their_names_end_as_all_does_and_are_the_same_run(killed,
     pages = [f"results/tiny/{paper}/report.html" for paper in PAPERS]
     assert last.endswith("; ".join(f"report: {page}" for page in pages))
     assert all("One paper alone." in (again.folder / page).read_text() for page in pages)
+    (file,) = again.folder.glob("results/tiny/qshed/example/*.parquet")
+    assert len(read_history(file)[1]["data"]["content_sha256"]) == 64
     found = compared.compare(*(opened.open_run(folder.folder) for folder in (killed, again)))
     assert {one.outcome for one in found} == {compared.IDENTICAL}
     assert {one.kind for one in found} == {"history", "tuned", "table", "claim", "statement"}
@@ -376,6 +381,10 @@ SAYS = {
     "replifed make fedplt.fig3.exact --cores 2": (
         "replifed make fedplt.fig2.best --cores 2 --configfile config/tiny.yaml",
         "^fedplt.fig2.best$",
+    ),
+    "replifed make fedplt --cores 2": (
+        "replifed make fedplt --cores 2 --configfile config/tiny.yaml",
+        "^results/tiny/fedplt/report.html$",
     ),
     "replifed diff": ("replifed diff results/tiny results/tiny", "nothing moved"),
     "replifed check mine.py:Mine": ("", "^Mine: 16 of 16 parts of the contract are kept"),
