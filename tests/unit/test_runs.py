@@ -299,8 +299,8 @@ def test_the_machine_of_a_history_is_a_cause_whatever_the_whole_run_records(whol
     on(other, 1.1, processor="Another 9", blas=["other 1"], features=[])
     (here,) = META["machines"]
     (cause,) = {one.cause for one in differences(whole, other) if one.kind == "history"}
-    told = f"another processor: {here['processor']} against Another 9; other linear algebra: "
-    assert cause == f"{told}{', '.join(here['blas'])} against other 1"
+    expected = f"another processor: {here['processor']} against Another 9; other linear algebra: "
+    assert cause == f"{expected}{', '.join(here['blas'])} against other 1"
     on(other, 1.1, blas=["other 1"])
     (cause,) = {one.cause for one in differences(whole, other) if one.kind == "history"}
     assert cause.startswith("other linear algebra: ") and cause.endswith(" against other 1")

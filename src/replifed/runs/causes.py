@@ -36,10 +36,10 @@ def in_words(found: Found) -> str:
     """
     same = [aspect for aspect, text in found.items() if text == ""]
     unknown = [aspect for aspect, text in found.items() if text is None]
-    if not (told := differing(found)) and same:
+    if not (said := differing(found)) and same:
         listed = " and ".join(filter(None, (", ".join(same[:-1]), same[-1])))
-        told = f"{listed} {'is' if same == ['processor'] else 'are'} the same"
-    return "; ".join(filter(None, (told, f"unknown: {', '.join(unknown)}" if unknown else "")))
+        said = f"{listed} {'is' if same == ['processor'] else 'are'} the same"
+    return "; ".join(filter(None, (said, f"unknown: {', '.join(unknown)}" if unknown else "")))
 
 
 def differing(found: Found) -> str:
@@ -87,8 +87,8 @@ class Causes:
         if a is None or b is None:
             return None
         content = [one.get("content_sha256") for one in (a, b)]
-        if told := _other("data", *({**one, "content_sha256": None} for one in (a, b))):
-            return told
+        if text := _other("data", *({**one, "content_sha256": None} for one in (a, b))):
+            return text
         if "id" not in a:  # drawn here, by the settings
             return ""
         if all(content):
@@ -99,12 +99,7 @@ class Causes:
         """Compare the raw files of data sets, by their hashes."""
         ours, theirs = self._raw_files
         both = ours.keys() & theirs.keys() & names
-        changed = sorted(
-            name
-            for name in both
-            if any(ours[name][file] != theirs[name][file] for file in ours[name].keys() & theirs[name].keys())
-        )
-        if changed:
+        if changed := sorted(name for name in both if ours[name] != theirs[name]):
             return f"other data: the raw files of {', '.join(changed)} differ"
         # What neither lists was not read, where both list anything.
         used = names & (ours.keys() | theirs.keys()) if ours and theirs else names

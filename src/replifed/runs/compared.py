@@ -208,14 +208,14 @@ def _with_causes(found: list[Difference], a: Run, b: Run, causes: Causes) -> Ite
         paper = one.name.split("/")[1]
         if used:
             more = f" and {len(used) - 1} more" if len(used) > 1 else ""
-            told = f"from {used[0]}{more}", differing({"processor": causes.of_paper(paper)["processor"]})
+            why = f"from {used[0]}{more}", differing({"processor": causes.of_paper(paper)["processor"]})
         else:
             because = causes.of_paper(paper)
             kept = all(run.keeps("histories", paper) for run in (a, b)) and not differing(because)
-            told = "no run of it is known to differ" if kept else "", in_words(because)
+            why = "no run of it is known to differ" if kept else "", in_words(because)
         yield one._replace(
             outcome=WITHIN if followed else one.outcome,  # a table follows its runs
-            cause="; ".join(filter(None, told)),
+            cause="; ".join(filter(None, why)),
         )
 
 
@@ -262,7 +262,7 @@ def _rows(
             if found.outcome != IDENTICAL:
                 cause = _of_claim(x, moved) or in_words(causes.of_paper(paper))
                 if kind == "claim" and x.get("twins"):
-                    cause += "; its runs are sensitive to rounding, as their twins say"
+                    cause += "; its runs are sensitive to rounding, as perturbed ones say"
                 found = found._replace(cause=cause)
             yield found
 
