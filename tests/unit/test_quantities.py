@@ -78,6 +78,16 @@ def test_an_expression_knows_what_it_reads_and_computes_it_once():
     assert ratio(Runs(a=runs.histories["b"], b=runs.histories["a"])).values[0] == pytest.approx(-2 / 3)
 
 
+def test_equality_is_of_expressions_and_its_negation_is_no_quantity():
+    one, two = (last(curves(run("sim", name), "gap")) for name in ("a", "b"))
+    assert one == last(curves(run("sim", "a"), "gap")) and (one == two) is False
+    assert one != two and (one != last(curves(run("sim", "a"), "gap"))) is False
+    runs = Runs(a=history([1, 0.3], [1, 0.6]), b=history([1, 0.3], [1, 0.2]))
+    assert np.not_equal(one, two)(runs).values.tolist() == [False, True]
+    with pytest.raises(ConfigError, match=r"p\.differ: True is no quantity; np\.equal and np\.not_eq"):
+        Statements("p").identity("differ", "They differ.", one != two)
+
+
 def test_functions_of_quantities_are_functions_of_what_they_stand_for():
     @quantity
     def added(one, other=1.0):

@@ -26,7 +26,7 @@ class Quantity(NDArrayOperatorsMixin):
     """A function of other quantities, or, if it has keys of its own, of the inputs.
 
     Operators and functions of numpy make quantities of quantities. Equal expressions are equal, and computed
-    once for the same inputs.
+    once for the same inputs: `==` and `!=` compare expressions, `np.equal` and `np.not_equal` their values.
     """
 
     function: Callable[..., Any]
@@ -61,6 +61,9 @@ class Quantity(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *arguments: Any, **named: Any) -> Quantity:
         return Quantity(ufunc, arguments)
+
+    def __ne__(self, other: object) -> bool:  # for numpy's own is a quantity, which is true
+        return not self == other
 
     def __getitem__(self, index: Any) -> Quantity:
         return Quantity(operator.getitem, (self, index))

@@ -180,6 +180,9 @@ class Statement:
         artefact = self.name.partition(".")[0]
         defaults: dict[str, Any] = {"artefact": artefact, "because": "", "within": None, "options": {}}
         given = {**defaults, **self.of.common, **self.fields, **more}
+        if not isinstance(measured, Quantity | None):
+            named = f"{self.of.paper}.{self.name}"
+            raise fault(f"{named}: {measured!r} is no quantity; np.equal and np.not_equal compare values")
         if measured is not None:
             given["needs"], given["expression"] = measured.needs, measured
             given["measure"] = lambda inputs: as_measured(measured(inputs))
