@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from replifed.claims.claim import Claim
-from replifed.claims.files import number_text
-from replifed.claims.verdicts import VERDICTS
+from replifed.claims.files import number_text, remarks
+from replifed.claims.rules import VERDICTS
 from replifed.errors import ConfigError, unknown_name
 from replifed.logs.frames import judge
 
@@ -48,5 +48,5 @@ def assert_claim(
     row = judged.iloc[0]
     if row["verdict"] != verdict:
         texts = {name: "" if pd.isna(value) else str(value) for name, value in row.items()}
-        told = "; ".join(filter(None, (number_text(texts), texts["note"])))
+        told = "; ".join(filter(None, (number_text(texts), remarks(texts))))
         raise AssertionError(f"{claim.id} {row['verdict']}, expected {verdict}: {told}")

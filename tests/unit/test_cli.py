@@ -235,11 +235,11 @@ WHY = {
         "accounts explained runs run:sim/fast run:sim/slow",
         "[0.501, 0.559] in which the published number is to lie published 0.53, rival 0.7",
         "among the 2 values of table1 in this reading",
-        "verdict holds: the published number lies in the prediction interval, its rival does not",
+        "verdict holds: the prediction interval contains the published number, not the rival's",
     ],
     "demo.fig3.hangs": [
         "twins holds with the first perturbed runs in place, with the second holds",
-        "verdict inconclusive: runs depend on rounding, and perturbed ones differ",
+        "verdict inconclusive: runs depend on rounding: the difference is 1.2 times what it moves",
     ],
     "demo.fig1.deviates": ["since an account fails", "demo.stalls: fails claim No run stalls. (shape)"],
     "demo.section5.time": ["demo.section5.time: untestable"],

@@ -237,7 +237,7 @@ def test_speedup_that_never_comes():
 def test_speedup_against_a_baseline_that_diverged():
     found = verdicts_of(KnownRuns(diverged={"distributed_iht": (1, 2, 3)}), "fig3.simulation1")
     assert found.loc["fedht.fig3.simulation1.speedup.own", "verdict"] == "unchecked"
-    assert "diverged on all seeds" in found.loc["fedht.fig3.simulation1.speedup.own", "note"]
+    assert "diverged on all seeds" in found.loc["fedht.fig3.simulation1.speedup.own", "reason"]
     found = verdicts_of(KnownRuns(diverged={"distributed_iht": (1,)}), "fig3.simulation1")
     assert found.loc["fedht.fig3.simulation1.speedup.own", "seeds"] == 2
     # What the lost seed would have needed is known to be at least so much, and more than the others needed.
@@ -325,7 +325,7 @@ def test_what_hangs_on_rounding_has_no_order(part, method):
     told = after.loc[concerned, "verdict"]
     assert len(told) >= 4
     assert set(told) == {"inconclusive"}
-    assert after.loc[told.index, "note"].str.contains("rounding").all()
+    assert (after["reason"] + after["note"])[told.index].str.contains("rounding").all()
     assert set(before.loc[told.index, "verdict"]) != {"inconclusive"}
 
 
@@ -350,7 +350,7 @@ def test_a_shape_that_twins_show_too_does_not_hang_on_rounding(rate, told):
 
     found = verdicts_of(Twinned(kind="original"), "fig1.simulation1.fedht.monotone.own")
     assert found["verdict"].tolist() == [told]
-    assert found["note"].str.contains("rounding").all()
+    assert (found["reason"] + found["note"]).str.contains("rounding").all()
 
 
 def test_runs_with_twins_are_taken_and_other_curves_of_their_repetition_are_not():

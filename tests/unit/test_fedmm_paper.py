@@ -209,7 +209,7 @@ def test_the_shorter_range_is_told_of_runs_at_its_best_step_alone(scores, missin
 
     name = "fedmm.fig1.synthetic_heterogeneous.diverges.0.3-to-3"
     frame = measure([claim for claim in CLAIMS if claim.id == name], Planted(made.section), "tiny")
-    assert frame["note"].str.contains("not measured: there is no run").tolist() == [missing]
+    assert frame["reason"].str.contains("not measured: there is no run").tolist() == [missing]
 
 
 def test_experiments_without_tuning_run_all_their_steps(section):
@@ -296,7 +296,7 @@ def test_claims_are_measured(made):
     assert len(frame) == len(CLAIMS)
     # A search of four rounds need not end where the shorter range does.
     frame = frame[~frame["id"].str.contains("0.3-to-3")]
-    left_out = frame["note"].str.contains("not measured")
+    left_out = frame["reason"].str.contains("not measured")
     assert (left_out == frame["id"].str.contains("movielens|fig3.d4|fig3.d8")).all()
     identities = frame[(frame["kind"] == "identity") & ~left_out]
     assert identities["verdict"].isin(["holds"]).all()

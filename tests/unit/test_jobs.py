@@ -11,7 +11,7 @@ from replifed.claims.reference import accept
 from replifed.claims.verdicts import COLUMNS
 from replifed.errors import ConfigError, DataError, ReplifedError
 from replifed.papers import jobs
-from replifed.report.score import BEGIN, END
+from replifed.report.score import lines_around
 from replifed.settings import checks, fields, load, settings_for, typed
 from replifed.store.histories import read_history
 from replifed.store.provenance import canonical_json
@@ -136,12 +136,18 @@ def test_a_claim_is_measured_with_those_that_its_test_is_corrected_with(demo):
 def test_pages_pictures_and_score_are_written_from_a_reference(demo, tmp_path):
     tables.write(tmp_path / "claims.csv", COLUMNS, planted_paper.rows())
     accept(tmp_path / "claims.csv", tmp_path / "golden.csv")
-    readme, score, folder = (tmp_path / name for name in ("README.md", "score.md", "pages"))
+    readme, score, ruled, folder = (
+        tmp_path / name for name in ("README.md", "score.md", "rules.md", "pages")
+    )
+    around = {
+        what: "{}\n(yesterday)\n{}".format(*lines_around(what)) for what in ("score", "rules", "statuses")
+    }
     for file in (readme, score):
-        file.write_text(f"# Demo\n{BEGIN}\n(yesterday)\n{END}\nmore\n")
+        file.write_text(f"# Demo\n{around['score']}\nmore\n")
+    ruled.write_text(f"{around['rules']}\n{around['statuses']}\n")
     folder.mkdir()
     (folder / "demo.fig9.svg").write_text("of a main claim that is gone")
-    jobs.document(folder, tmp_path / "golden.csv", readme, score)
+    jobs.document(folder, tmp_path / "golden.csv", readme, score, ruled)
     text = (folder / "demo.md").read_text()
     assert text.index("It is **faster**") < text.index("## Main claims") < text.index("| Title | It is fast.")
     shown = {
@@ -149,10 +155,11 @@ def test_pages_pictures_and_score_are_written_from_a_reference(demo, tmp_path):
     }
     assert {file.name for file in folder.iterdir()} == shown | {"demo.md", "score.svg"}
     line = "**5 main claims: 2 reproduced, 1 consistent, 1 depends, 1 deviates**"
-    assert readme.read_text() == f"# Demo\n{BEGIN}\n{line}\n{END}\nmore\n"
-    assert "yesterday" not in score.read_text() and "| `demo` | 2 | 1 | 1 | 1 |" in score.read_text()
+    assert readme.read_text() == f"# Demo\n{around['score'].replace('(yesterday)', line)}\nmore\n"
+    assert "yesterday" not in score.read_text() + ruled.read_text()
+    assert "| `demo` | 2 | 1 | 1 | 1 |" in score.read_text() and "| **reproduced** | it " in ruled.read_text()
     before = {file: file.read_bytes() for file in folder.iterdir()}
-    jobs.document(folder, tmp_path / "golden.csv", readme, score)
+    jobs.document(folder, tmp_path / "golden.csv", readme, score, ruled)
     assert {file: file.read_bytes() for file in folder.iterdir()} == before
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import replifed as rf
+from replifed.claims.files import remarks
 from replifed.claims.verdicts import measure
 from replifed.cli import main
 from replifed.errors import ReplifedError
@@ -48,7 +49,7 @@ CLAIM = rf.Statements("mine", artefact="table1")
 
 def verdict(claim, frame, **settings):
     row = rf.judge(frame, [claim], BETTER, **settings).iloc[0]
-    return row["verdict"], row["note"]
+    return row["verdict"], remarks(row)
 
 
 # --- What is measured ---
@@ -114,9 +115,9 @@ def test_copies_of_one_run_are_one():
 @pytest.mark.parametrize(("seeds", "expected"), [(3, "inconclusive"), (4, "inconclusive"), (5, "holds")])
 def test_an_order_needs_five_seeds(seeds, expected):
     claim = CLAIM.order("lower", "It is lower.", RUNS.ahead("scaffold", "fedavg", "loss"), least=0.01)
-    told = verdict(claim, runs(seeds))
-    assert told[0] == expected
-    assert ("fewer than 5 seeds decide no order" in told[1]) == (expected == "inconclusive")
+    row = rf.judge(runs(seeds), [claim], BETTER).iloc[0]
+    assert row["verdict"] == expected
+    assert ("fewer than 5 seeds decide no order" in row["reason"]) == (expected == "inconclusive")
 
 
 def test_the_best_is_named_so_and_is_no_run():
@@ -133,7 +134,7 @@ def test_the_best_is_named_so_and_is_no_run():
         assert told[0] == "unchecked" and "each number is the best over eta" in told[1]
     shape = CLAIM.shape("lower", "It is.", RUNS.last("scaffold", "loss") < RUNS.last("fedavg", "loss"))
     told = verdict(shape, frame, best_over="eta")
-    assert told == ("holds", "each number is the best over eta")
+    assert told[0] == "holds" and told[1].endswith("; each number is the best over eta")
 
 
 def test_what_is_missing_is_named_and_left_out():
@@ -242,7 +243,7 @@ def test_a_method_that_the_runs_lack_is_named_with_the_nearest():
         runs(), [one, CLAIM.identity("is", "It is.", RUNS.survives("fedavg", "loss")), other], BETTER
     )
     assert judged["verdict"].tolist() == ["unchecked", "holds", "unchecked"]
-    hints = judged["note"].str.partition("scafold")[2]
+    hints = judged["reason"].str.partition("scafold")[2]
     assert hints.tolist() == ["; did you mean 'scaffold'?", "", "; did you mean 'scaffold'?"]
 
 
@@ -639,7 +640,7 @@ def test_the_authors_points_of_fedac():
     table = points.set_index(["M", "K", "method"])["best_loss"].unstack()  # noqa: PD010
     assert judged["measured"].iloc[0] == (table["fedac_1"] < table["fedavg"]).mean()
     assert judged["verdict"].tolist() == ["holds", "unchecked"]
-    assert "it is no run, so that seeds cannot be paired" in judged["note"].iloc[1]
+    assert "it is no run, so that seeds cannot be paired" in judged["reason"].iloc[1]
 
 
 class Exported:

@@ -17,9 +17,9 @@ KINDS = {
         "multiplicity::every_status_stands_in_the_planted_paper"
     ),
     "a number outside, inside, and as near to another method's": (
-        "verdicts::a_value_lies_in_the_prediction_interval_and_its_rival_does_not"
+        "rules::the_first_rule_that_applies_decides_and_says_why"
     ),
-    "an interval that holds everything": "verdicts::without_a_rival_the_interval_needs_a_width",
+    "an interval that holds everything": "rules::the_first_rule_that_applies_decides_and_says_why",
     "runs on one data set pass for data sets": "verdicts::runs_on_one_data_set_are_no_repetitions_of_it",
     "a right value that is off by chance among many": ("verdicts::the_values_of_a_table_are_judged_together"),
     "a run that touches its target and leaves it": (
@@ -30,7 +30,7 @@ KINDS = {
         "tolerances::what_decides_how_a_claim_counts_is_logged"
     ),
     "an order by chance among many": "verdicts::orders_are_corrected_over_the_family_that_was_declared",
-    "an order without an effect": "verdicts::an_order_needs_the_effect_that_was_stated",
+    "an order without an effect": "rules::the_first_rule_that_applies_decides_and_says_why",
     "skewed values pass a t-test": "multiplicity::skewed_differences_are_no_order",
     "a claim that cannot fail": "errata::a_condition_that_is_never_met_or_always_is_not_sound",
     "a bound that holds whatever happens": (

@@ -242,7 +242,7 @@ def test_claims_and_filters(made):
     assert '<td>0.5<td>0.53<td class="pi">[0.43' in number
     heading, _, good = table.partition('id="good"')
     assert "Main claim. Claim good" in heading.rpartition('class="says"')[2]
-    assert re.search(r"<td>step: own\s+<code>good</code><td>P E<td>chosen<td>", good)
+    assert re.search(r"<td>step: own <span class=.note.>the [^<]+</span>\s+<code>good</code><td>P E", good)
     assert '<td class="unchecked">– not testable' in table
     assert '<span class="note">steps &lt;must&gt; be small</span>' in table
 

@@ -20,6 +20,7 @@ from replifed.report.score import picture, score, table
 from replifed.report.sentences import Texts, page
 
 ROOT = Path(__file__).parents[2]
+DOCUMENTED = ("README.md", "docs/score.md", "docs/verdicts.md")  # in part
 TEXT = """
 - {place: Section 1, says: it is known, why: it is cited}
 - {place: "Table 1, row 3", says: it is so, why: it is defined so}
@@ -52,10 +53,10 @@ def test_a_finding_is_a_few_sentences(paper):
 
 
 def test_the_pages_are_those_that_the_command_writes(tmp_path):
-    marked = [Path(shutil.copy(ROOT / name, tmp_path)) for name in ("README.md", "docs/score.md")]
+    marked = [Path(shutil.copy(ROOT / name, tmp_path)) for name in DOCUMENTED]
     jobs.document(tmp_path / "papers", ROOT / "reference", *marked)
     made = {file.name: file.read_text() for file in [*(tmp_path / "papers").iterdir(), *marked]}
-    pages = [*(ROOT / "docs/papers").iterdir(), ROOT / "README.md", ROOT / "docs/score.md"]
+    pages = [*(ROOT / "docs/papers").iterdir(), *(ROOT / name for name in DOCUMENTED)]
     kept = {file.name: file.read_text() for file in pages}
     assert made == kept, "run `replifed claims document --golden reference --out docs/papers`"
     marked[0].write_text("no marks")

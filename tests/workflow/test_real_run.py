@@ -23,7 +23,7 @@ import pytest
 import warm
 from copies import ROOT, Copy, copy_repository, surroundings
 from replifed.claims.reference import accept, compare
-from replifed.claims.verdicts import VERDICTS
+from replifed.claims.rules import VERDICTS
 from replifed.partition import store
 from replifed.report.artefacts import words_of
 from replifed.report.columns import unknown

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from replifed.claims.axes import Axes, in_words
 from replifed.claims.places import fault
-from replifed.claims.units import UNITS
+from replifed.claims.units import COUNTED, UNITS
 from replifed.errors import ReplifedError
 
 # From the paper's own to none of it; a claim is as good as the worst of its data.
@@ -70,6 +70,11 @@ class Measured:
             raise MeasurementError(f"bounds must be -1, 0 or 1: {bounds}")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "bounds", bounds)
+
+    @property
+    def count(self) -> int:
+        """Number of repetitions behind it."""
+        return len(self.values) if self.seeds is None else self.seeds
 
 
 _NONE = Axes()
@@ -143,7 +148,8 @@ class Claim:
         if self.kind in ("value", "near") and self.measure is not None:
             if self.published is None:
                 return f"a {self.kind} needs a published number"
-            if (self.kind == "near" or self.rival is None) and not self.has_tolerance:
+            tolerated = self.tolerance is not None and self.tolerance >= 0
+            if (self.kind == "near" or self.rival is None) and not tolerated:
                 return f"a {self.kind} needs a tolerance" + " or a rival" * (self.kind == "value")
             if self.tolerance is not None and not self.tolerance_reason:
                 return "the tolerance needs a reason"
@@ -156,11 +162,6 @@ class Claim:
         return ""
 
     @property
-    def has_tolerance(self) -> bool:
-        """True with a tolerance that is a number of at least 0."""
-        return self.tolerance is not None and self.tolerance >= 0
-
-    @property
     def is_measured_order(self) -> bool:
         """An order with a measure."""
         return self.kind == "order" and self.measure is not None
@@ -169,6 +170,11 @@ class Claim:
     def is_tested(self) -> bool:
         """An order or a value with a measure, whose test is corrected with its family."""
         return self.kind in ("order", "value") and self.measure is not None
+
+    @property
+    def hangs_on_rounding(self) -> bool:
+        """An order, shape, identity or count: other numbers have their distribution over seeds."""
+        return self.kind not in ("value", "near") or self.unit in COUNTED
 
     @property
     def reading(self) -> str:

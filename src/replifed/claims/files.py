@@ -12,13 +12,14 @@ from pathlib import Path
 from replifed.claims import scores, tables
 from replifed.claims.axes import SOURCES
 from replifed.claims.folders import own_files
-from replifed.claims.verdicts import COLUMNS, NUMERIC, VERDICTS
+from replifed.claims.rules import VERDICTS
+from replifed.claims.verdicts import ADDED, COLUMNS, NUMERIC
 from replifed.errors import ConfigError, DataError, counted, unknown_name
 
 
 def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Read a file of claims, every field as text; a file of another kind is an error."""
-    rows = tables.read(path, COLUMNS, "holds no claims")
+    rows = tables.read(path, COLUMNS, "holds no claims", ADDED)
     for row in rows:
         if row["verdict"] not in VERDICTS or row["source"] not in SOURCES:
             raise DataError(f"{os.fspath(path)} is damaged: verdict or source of {row['id']}")
@@ -100,7 +101,7 @@ def show(
         print(paint(f"{MARKS[name]} {name:12}", _COLOURS[name]), "  ".join(filter(None, parts)))
         for line in textwrap.wrap(row["statement"], 100):
             print(f"    {line}")
-        for line in textwrap.wrap(row["note"], 100) if name in ("fails", "inconclusive") else ():
+        for line in textwrap.wrap(remarks(row), 100) if name in ("fails", "inconclusive") else ():
             print(paint(f"    {line}", "90"))
     counts = Counter(row["verdict"] for row in rows)
     total = ", ".join(paint(f"{counts[name]} {name}", _COLOURS[name]) for name in VERDICTS)
@@ -114,6 +115,11 @@ def check_names(paper: str | None, verdict: str | None, papers: Iterable[str]) -
     for kind, name, known in (("verdict", verdict, NAMES), ("paper", paper, papers)):
         if name is not None and name not in known:
             raise ConfigError(unknown_name(kind, name, known))
+
+
+def remarks(row: Mapping[str, str]) -> str:
+    """Reason of a verdict, if the file has it, and what is noted beside it."""
+    return "; ".join(filter(None, (row.get("reason"), row["note"])))
 
 
 def number_text(row: Mapping[str, str]) -> str:

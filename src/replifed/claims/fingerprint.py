@@ -27,8 +27,8 @@ _MEASURES = ("replifed.claims.", "replifed.papers.", "replifed.intervals")
 _CONSTANTS = (int, float, str, tuple, frozenset, set, list, dict, np.ndarray)
 # Rules by which all claims are measured and judged.
 _RULES = (
-    *("claim", "quantities", "samples", "verdicts", "copies", "multiplicity", "units", "seeds", "scores"),
-    "axes",
+    *("claim", "quantities", "samples", "rules", "verdicts", "copies", "multiplicity", "units", "seeds"),
+    *("scores", "axes"),
 )
 
 

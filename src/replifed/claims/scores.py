@@ -1,10 +1,9 @@
 """Status of each statement, from the verdicts of its claims in both accounts and all other readings.
 
-Of the rows of `STATUSES` the first that applies. A reading is as bad as the worst claim that the sentence
-makes; claims that only inform do not count. It must answer each claim: where one was not run in it, it does
-not hold; what could be tested in no reading, such as a panel on surrogate data, is left out. Which account
-answers is fixed for the whole paper, so that no reading that is added can turn what holds in the printed
-account.
+`rules.of_statement` has the rules. A reading is as bad as the worst claim that the sentence makes; claims
+that only inform do not count. It must answer each claim: where one was not run in it, it does not hold; what
+could be tested in no reading, such as a panel on surrogate data, is left out. Which account answers is fixed
+for the whole paper, so that no reading that is added can turn what holds in the printed account.
 """
 
 from __future__ import annotations
@@ -14,32 +13,24 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from replifed.claims import tables
+from replifed.claims import rules, tables
 from replifed.claims.axes import SOURCES
 from replifed.claims.claim import DATA_KINDS
 from replifed.claims.multiplicity import LEVEL
+from replifed.claims.rules import FAILS, HOLDS, OPEN, UNCHECKED
 from replifed.errors import counted
 
-# The status of a statement, and when it has it; those without a measurement on data that say something about
-# the paper come before all others.
-STATUSES = {
-    "reproduced": "it holds in the printed account",
-    "consistent": "it holds in the explained account",
-    "depends": "it holds in another reading, which meets all that the sentence says, its orders corrected "
-    "for the number of readings",
-    "deviates": "an account fails",
-    "inconclusive": "neither account holds, no other reading does, and none of the accounts fails",
-    "untestable": "nothing was measured, or on surrogate data alone",
-}
+# The status of a statement, and when it has it.
+STATUSES = {rule.verdict: rule.reason for rule in rules.of_statement("", "", False, False)}
 COLUMNS = (
     *("statement_id", "paper", "place", "main", "status", "robust", "hold", "readings", "fail_in"),
     *("printed", "explained", "fit", "options", "source", "data", "kinds", "claims", "statement"),
 )
 NOT_RUN = "not run"
-VERBS = {"holds": "hold", "fails": "fail", "inconclusive": "inconclusive", NOT_RUN: NOT_RUN}  # of several
+VERBS = {HOLDS: "hold", FAILS: "fail", OPEN: OPEN, NOT_RUN: NOT_RUN}  # of several
 _FITS = ("held out", "fitted on")  # of a sentence, from the choice of the explained account
 # Of claims in one reading, from the worst on.
-_WORST = ("fails", "inconclusive", NOT_RUN, "holds")
+_WORST = (FAILS, OPEN, NOT_RUN, HOLDS)
 
 Row = Mapping[str, str]
 Options = frozenset[str]  # "axis: option"
@@ -74,7 +65,6 @@ def statements(rows: Iterable[Row]) -> list[dict[str, str]]:
 
 
 def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
-    measured = [row for row in group if row["verdict"] != "unchecked"]
     found = readings(group)
     printed, explained = (_account(found, account) for account in "PE")
     others = [one for one in found if "P" not in one.accounts and one.kind != "different"]
@@ -82,20 +72,16 @@ def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
     ran = [one for one in others if one.verdict != NOT_RUN]
     known = [one.options for one in found if one.verdict != NOT_RUN]
     shared = frozenset.intersection(*known) if known else frozenset()
-    holding = [one for one in ran if one.verdict == "holds"]
+    holding = [one for one in ran if one.verdict == HOLDS]
     once = next((one for one in holding if "E" not in one.accounts and _stands_once(one, len(ran))), None)
-    if not measured:
-        status, shown = "untestable", None
-    elif printed is not None and printed.verdict == "holds":
-        status, shown = "reproduced", printed
-    elif explained is not None and explained.verdict == "holds":
-        status, shown = "consistent", explained
-    elif once is not None:
-        status, shown = "depends", once
-    elif failing := [one for one in (printed, explained) if one is not None and one.verdict == "fails"]:
-        status, shown = "deviates", failing[0]
-    else:
-        status, shown = "inconclusive", printed or explained
+    in_printed, in_explained = (NOT_RUN if one is None else one.verdict for one in (printed, explained))
+    measured = any(row["verdict"] != UNCHECKED for row in group)
+    status, _ = rules.decide(rules.of_statement(in_printed, in_explained, once is not None, measured))
+    deciding = {
+        **{"reproduced": printed, "consistent": explained, "depends": once, "untestable": None},
+        "deviates": printed if in_printed == FAILS else explained,
+    }
+    shown = deciding.get(status, printed or explained)
     shown_rows = list(group) if shown is None else shown.rows
     first = min(shown_rows, key=lambda row: _WORST.index(_verdict(row)))
     # As good as the worst of its data, and of its sources.
@@ -110,9 +96,9 @@ def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
         "robust": "yes" if status == "reproduced" and len(holding) == len(ran) else "",
         "hold": f"{len(holding)}",
         "readings": f"{len(ran)}",
-        "fail_in": " | ".join(one.beside(shared) for one in ran if one.verdict != "holds"),
-        "printed": NOT_RUN if printed is None else printed.verdict,
-        "explained": NOT_RUN if explained is None else explained.verdict,
+        "fail_in": " | ".join(one.beside(shared) for one in ran if one.verdict != HOLDS),
+        "printed": in_printed,
+        "explained": in_explained,
         "fit": "" if explained is None or "P" in explained.accounts else _FITS[bool(first["fitted_on"])],
         "options": "" if shown is None else shown.in_words,
         "source": source,
@@ -129,7 +115,7 @@ def readings(group: Sequence[Row]) -> list[Reading]:
     Claims that name fewer axes are part of all readings that agree with them. What could be tested in no
     reading is left out, if anything could.
     """
-    tested = {row["part"] for row in group if row["verdict"] != "unchecked"}
+    tested = {row["part"] for row in group if row["verdict"] != UNCHECKED}
     group = [row for row in group if row["part"] in tested] or group
     options = {id(row): _options(row) for row in group}
     points = dict.fromkeys(options.values())
@@ -154,7 +140,7 @@ def _account(found: Sequence[Reading], account: str) -> Reading | None:
 
 
 def _verdict(row: Row) -> str:
-    return NOT_RUN if row["verdict"] == "unchecked" else row["verdict"]
+    return NOT_RUN if row["verdict"] == UNCHECKED else row["verdict"]
 
 
 def _options(row: Row) -> Options:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from replifed.claims.claim import NUMBERS, Claim, Measured
 from replifed.claims.multiplicity import LEVEL
-from replifed.claims.units import COUNTED
 
 # In this share of cases the interval of the requested number of seeds is narrow enough.
 ASSURANCE = 0.8
@@ -54,7 +53,7 @@ def needed(claim: Claim, measured: Measured, tests: int) -> int | None:
     values, n = measured.values.astype(float), len(measured.values)
     if claim.kind not in NUMBERS or n < 2 or measured.alternatives:
         return None
-    if measured.chaotic and (claim.kind == "order" or claim.unit in COUNTED):
+    if measured.chaotic and claim.hangs_on_rounding:
         return None
     mean, spread, within = values.mean(), values.std(ddof=1), claim.tolerance or 0.0
     level = LEVEL if claim.kind == "near" else LEVEL / tests

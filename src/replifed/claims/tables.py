@@ -22,8 +22,13 @@ def is_number(text: str) -> bool:
     return True
 
 
-def read(path: str | os.PathLike[str], columns: Sequence[str], refusal: str) -> list[dict[str, str]]:
-    """Read the rows of a file; one with other columns is an error that says `refusal`."""
+def read(
+    path: str | os.PathLike[str], columns: Sequence[str], refusal: str, added: Sequence[str] = ()
+) -> list[dict[str, str]]:
+    """Read the rows of a file; one with other columns is an error that says `refusal`.
+
+    Of the columns those `added` may be lacking, as in files of older versions, and are empty then.
+    """
     line = 0
     try:
         limits.check_text(path)
@@ -38,12 +43,12 @@ def read(path: str | os.PathLike[str], columns: Sequence[str], refusal: str) -> 
     except (UnicodeDecodeError, csv.Error) as error:
         why = "not text in UTF-8" if isinstance(error, UnicodeDecodeError) else error
         raise DataError(f"{os.fspath(path)} is damaged behind line {line}: {why}; {REMEDY}") from error
-    if names != tuple(columns):
+    if names not in (tuple(columns), tuple(name for name in columns if name not in added)):
         shown = f"columns {', '.join(names)}; expected {', '.join(columns)}"
         raise DataError(f"{os.fspath(path)} {refusal} ({shown})")
     if any(None in row or None in row.values() for row in rows):
         raise DataError(f"{os.fspath(path)} is damaged: a line has too few or too many fields")
-    return rows
+    return [dict.fromkeys(columns, "") | row for row in rows] if added else rows
 
 
 def write(path: str | os.PathLike[str], columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:

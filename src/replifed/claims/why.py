@@ -97,40 +97,10 @@ def _of_claim(row: Row, rows: Iterable[Row]) -> Iterator[str]:
         yield from _field(
             "twins", f"{first} with the first perturbed runs in place, with the second {second}"
         )
-    yield from _field("verdict", f"{row['verdict']}: {_reason(row)}")
+    yield from _field("verdict", ": ".join(filter(None, (row["verdict"], row["reason"]))))
+    if not row["reason"]:
+        yield from _field("", "its file is of an older version, without reasons; the command measures anew")
     yield from _field("note", row["note"])
-
-
-def _reason(row: Row) -> str:
-    """The rule that gave a claim's verdict, in words."""
-    kind, verdict, inside = row["kind"], row["verdict"], _rival_inside(row)
-    if verdict == "unchecked":
-        return "nothing was measured, or on surrogate data"
-    if row["twins"] not in ("", "inconclusive inconclusive") and verdict == "inconclusive":
-        return "runs depend on rounding, and perturbed ones differ, or by too much beside the difference"
-    reasons = {
-        ("value", "holds"): "the published number lies in the prediction interval"
-        + (", its rival does not" if row["rival"] else ", which is narrow enough"),
-        ("value", "fails"): "the published number lies outside the prediction interval",
-        ("value", "inconclusive"): "the rival's number lies in the interval, too"
-        if inside
-        else "the interval is too wide, or values are bounds",
-        ("near", "holds"): "the mean is within the tolerance, and its interval as narrow",
-        ("near", "fails"): "the mean is further off than the tolerance",
-        ("order", "holds"): "the difference is on the claimed side, of the least effect or more",
-        ("order", "fails"): "the difference is on the other side, or both are equal but for the least effect",
-        ("shape", "holds"): "it is so in the stated share of cases",
-        ("shape", "fails"): "it is not so in the stated share of cases",
-        ("identity", "holds"): "it is so without exception",
-        ("identity", "fails"): "there is an exception",
-    }
-    return reasons.get((kind, verdict), "the interval is too wide to tell, or values are bounds")
-
-
-def _rival_inside(row: Row) -> bool:
-    if not (row["rival"] and row["pi_low"]):
-        return False
-    return float(row["pi_low"]) <= float(row["rival"]) <= float(row["pi_high"])
 
 
 def _number(row: Row, name: str) -> str:

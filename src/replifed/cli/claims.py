@@ -74,14 +74,19 @@ def add(commands: Any) -> None:
         "document",
         "replifed.papers.jobs:document",
         "Write a page for each paper: every checkable sentence, its claims or why it has none, and their "
-        "verdicts; and the score, as a picture, a line in the README and a table in docs/score.md.",
+        "verdicts; the score, as a picture, a line in the README and a table in docs/score.md; and the rules "
+        "of verdicts, as tables in docs/verdicts.md.",
         "--golden reference --out docs/papers",
     )
     add_file(document, "--golden", required=True, help="the reference whose verdicts are shown")
     text = "folder of the pages"
     document.add_argument("--out", type=Path, dest="folder", required=True, metavar="FOLDER", help=text)
-    for name, default in (("--readme", "README.md"), ("--score-page", "docs/score.md")):
-        text = f"file with the score, between its marks; default: {default}"
+    for name, default, what in (
+        ("--readme", "README.md", "score"),
+        ("--score-page", "docs/score.md", "score"),
+        ("--rules-page", "docs/verdicts.md", "rules"),
+    ):
+        text = f"file with the {what}, between its marks; default: {default}"
         add_file(document, name, default=Path(default), help=text)
 
     measure = add_step(

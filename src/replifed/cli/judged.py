@@ -123,7 +123,7 @@ def _in_words(rows: Sequence[Mapping[str, str]], sentences: Sequence[Any]) -> It
         yield f"{files.MARKS.get(status, ' ')} {status:12} {text}"
         for row in rows:
             if row["statement_id"] == name:
-                numbers = "  ".join(filter(None, (files.number_text(row), row["note"])))
+                numbers = "  ".join(filter(None, (files.number_text(row), files.remarks(row))))
                 yield f"    {files.MARKS[row['verdict']]} {row['verdict']:12} {row['id']}  {numbers}".rstrip()
 
 

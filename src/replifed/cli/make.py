@@ -144,14 +144,14 @@ def _accepted() -> tuple[dict[str, Mapping[str, str]], str]:
 
 
 def _in_full(row: Mapping[str, str], accepted: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    from replifed.claims.files import MARKS, number_text
+    from replifed.claims.files import MARKS, number_text, remarks
 
     yield row["id"]
     quoted = f"{row['sentence']} ({row['place']})" if row["sentence"] else row["statement"]
     yield from textwrap.wrap(quoted, 100, initial_indent="  ", subsequent_indent="  ")
     for who, one in (("", row), ("reference run: ", accepted.get(row["id"]))):
         if one is not None:
-            told = number_text(one) or one["note"]
+            told = number_text(one) or remarks(one)
             words = ", ".join(filter(None, (one["data"], one["scale"], one["options"] if who == "" else "")))
             yield f"  {who}{MARKS[one['verdict']]} {one['verdict']}: {told}  [{words}]"
 

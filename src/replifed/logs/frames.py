@@ -75,6 +75,6 @@ def judge(
     inputs = _Inputs(name, runs, chosen.data)
     judged = measure(guarded(claims, {name: {"logs": "", **settings}}), inputs, "paper")
     hints = [[meant(key.rpartition("/")[2], runs.labels) for key in inputs.lost(claim)] for claim in claims]
-    judged["note"] += ["".join(one) for one in hints]
+    judged["reason"] += ["".join(one) for one in hints]
     judged.attrs["remarks"] = runs.remarks
     return judged

@@ -12,8 +12,8 @@ from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError, DataError, ReplifedError, one_line, unknown_name
 from replifed.parts import finding_file, folder_of, paper_names, part, text_of, typed
 from replifed.progress import Lines
-from replifed.store import hashes, usage
-from replifed.store.atomic import write_text
+from replifed.store import hashes
+from replifed.store.atomic import write_json, write_text
 
 if TYPE_CHECKING:
     from replifed.figures.artefact import Artefact
@@ -85,34 +85,6 @@ def check_apart(tuned: Path, choice: dict[str, Any], history: Any) -> None:
         raise ReplifedError(f"{tuned}: searched on the repetitions that are reported ({repetitions})")
 
 
-def tune_and_run(
-    paper: str,
-    method: str,
-    settings: dict[str, dict[str, Any]],
-    inputs: dict[str, list[Path]],
-    outputs: dict[str, Path],
-) -> None:
-    """As `tune`, for experiments that tune, and `run`, for several experiments that take but seconds each.
-
-    Settings are by experiment, under "run" and, for the searches of those that tune, under "tune". Inputs are
-    by keys "data:EXPERIMENT", "partition:EXPERIMENT" and "tuned:EXPERIMENT/LEADER", of which the first file
-    counts; outputs by keys "run:EXPERIMENT" and "tuned:EXPERIMENT".
-    """
-    searches = settings.get("tune", {})
-    for name, own in settings["run"].items():
-        data, partition = (inputs.get(f"{kind}:{name}", [None])[0] for kind in ("data", "partition"))
-        tuned = None
-        if name in searches:
-            tuned = outputs[f"tuned:{name}"]
-            leader = next(
-                (one for key, (one, *_) in inputs.items() if key.startswith(f"tuned:{name}/")), None
-            )
-            with usage.part(f"{name}/{method}.tuned"):
-                tune(paper, name, method, searches[name], data, partition, tuned, leader)
-        with usage.part(f"{name}/{method}"):
-            run(paper, name, method, own, data, partition, tuned, outputs[f"run:{name}"])
-
-
 def artefact(
     paper: str,
     name: str,
@@ -170,24 +142,6 @@ def about(paper: str) -> tuple[dict[str, str], dict[str, str]]:
     made = [getattr(_part(paper, kind), kind.upper()) for kind in ("figures", "tables")]
     named = _part(paper, "paper").PAPER
     return dict(named), {name: one.title for several in made for name, one in several.items()}
-
-
-def artefacts(
-    paper: str,
-    settings: dict[str, Any],
-    scale: str,
-    inputs: dict[str, list[Path]],
-    outputs: dict[str, Path],
-) -> None:
-    """As `artefact`, for several artefacts of a paper, one after the other.
-
-    Settings are those of `settings.artefacts_settings`, and outputs are by keys such as "fig1.csv".
-    """
-    for name, own in settings.items():
-        files = {key: inputs[key] for key in own.pop("inputs")}
-        made = {Path(key).suffix[1:]: file for key, file in outputs.items() if Path(key).stem == name}
-        with usage.part(name):
-            artefact(paper, name, own, scale, files, made)
 
 
 def measure_claims(
@@ -297,16 +251,18 @@ def every_claim() -> list[Any]:
     return [claim for paper in paper_names() for claim in claims_of(paper)]
 
 
-def document(folder: Path, golden: Path, readme: Path, score_page: Path) -> None:
+def document(folder: Path, golden: Path, readme: Path, score_page: Path, rules_page: Path) -> None:
     """Write a page a paper, folder/PAPER.md, with the verdicts of a reference, and the score of all.
 
     Pictures of main claims by reading lie beside it, folder/PAPER.NAME.svg. The score is a picture,
-    folder/score.svg, a line in the README and a table in `score_page`, both between their marks.
+    folder/score.svg, a line in the README and a table in `score_page`, the rules of verdicts and of statuses
+    are tables in `rules_page`, all between their marks.
     """
     from replifed.claims import scores
     from replifed.claims.axes import Axes
     from replifed.claims.reference import verdicts
     from replifed.claims.sentences import of_paper
+    from replifed.report import rules
     from replifed.report.score import inserted, picture, score, summary, table
     from replifed.report.sentences import Texts, page
 
@@ -326,8 +282,13 @@ def document(folder: Path, golden: Path, readme: Path, score_page: Path) -> None
             for name, content in {f"{paper}.md": text, **pictures}.items():
                 write_text(folder / name, content)
     write_text(folder / "score.svg", picture(found))
-    for file, block in ((readme, summary(found)), (score_page, table(found))):
-        write_text(file, inserted(file.read_text(encoding="utf-8"), block, str(file)))
+    for file, what, block in (
+        (readme, "score", summary(found)),
+        (score_page, "score", table(found)),
+        (rules_page, "rules", rules.of_claims()),
+        (rules_page, "statuses", rules.of_statements()),
+    ):
+        write_text(file, inserted(file.read_text(encoding="utf-8"), what, block, str(file)))
 
 
 def measure_errata(paper: str, out: Path) -> None:

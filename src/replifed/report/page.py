@@ -19,8 +19,8 @@ from replifed.claims.axes import SOURCES
 from replifed.claims.claim import DATA_KINDS, Kind
 from replifed.claims.errata import read as read_errata
 from replifed.claims.files import MARKS, number_text, read
+from replifed.claims.rules import VERDICTS, listed
 from replifed.claims.sentences import not_claimed, of_paper
-from replifed.claims.verdicts import VERDICTS
 from replifed.parts import finding_file, text_of
 from replifed.report.artefacts import in_order, is_own, words_of
 from replifed.report.findings import blocks, main_claims, summary
@@ -120,6 +120,7 @@ def _claims_content(
     return {
         "verdicts": VERDICTS,
         "statuses": scores.STATUSES,
+        "rules": listed(),
         "words": WORDS,
         "marks": MARKS,
         "score": summary(statements),

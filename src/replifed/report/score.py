@@ -11,8 +11,6 @@ from replifed.claims.scores import STATUSES, VERBS, Met, Row
 from replifed.errors import ReplifedError, counted
 from replifed.report.sentences import row
 
-# What stands between these, in the README and docs/score.md, is written by `replifed claims document`.
-BEGIN, END = "<!-- score: `replifed claims document` writes this -->", "<!-- end of the score -->"
 COLOURS = dict(zip(STATUSES, ("#009e73", "#56b4e9", "#cc79a7", "#d55e00", "#bbbbbb", "#eeeeee"), strict=True))
 _AS_NAMED = {status: status for status in STATUSES}
 # Of the picture, in pixels: a square a main claim, a bar for the other statements.
@@ -116,10 +114,16 @@ def _bar(count: Mapping[str, int], left: float, y: float, unit: float) -> list[s
     return parts
 
 
-def inserted(text: str, block: str, name: str) -> str:
-    """Text with the block in place of the one between its marks."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+def lines_around(what: str) -> tuple[str, str]:
+    """Lines between which `replifed claims document` writes a block, such as the score, into a page."""
+    return f"<!-- {what}: `replifed claims document` writes this -->", f"<!-- end of the {what} -->"
+
+
+def inserted(text: str, what: str, block: str, name: str) -> str:
+    """Text of a file called `name` with the block in place of the one between its lines."""
+    first, last = lines_around(what)
+    before, begin, rest = text.partition(first)
+    _, end, after = rest.partition(last)
     if not (begin and end):
-        raise ReplifedError(f"{name}: it needs the lines {BEGIN} and {END}, between which the score goes")
-    return f"{before}{BEGIN}\n{block}{END}{after}"
+        raise ReplifedError(f"{name}: it needs the lines {first} and {last}, between which the {what} goes")
+    return f"{before}{first}\n{block}{last}{after}"

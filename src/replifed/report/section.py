@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from replifed.claims.rules import VERDICTS
 from replifed.claims.units import UNITS
-from replifed.claims.verdicts import VERDICTS
 from replifed.errors import REMEDY, DataError
 from replifed.figures.grid import Grid
 from replifed.parts import part

@@ -50,8 +50,7 @@ Main claims apart: {score}. Values met: {met}.
 _DEVIATIONS = """
 ## What deviates
 
-Claims that fail in the account that decides. An order holds if its number is above zero by more than its
-interval and the least effect that counts.
+Claims that fail in the account that decides, by [these rules](../verdicts.md#from-runs-to-a-verdict).
 
 | claim | the paper says | measured | off by | why, as far as it is known |
 | --- | --- | --- | --- | --- |

@@ -1,0 +1,344 @@
+"""Rules of verdicts and of statuses: of each list the first that applies decides, and says why.
+
+`replifed claims --why`, the column `reason`, the report and docs/verdicts.md print these sentences; nothing
+else words them. Facts stand in braces. Limits are fixed before anything is run; what was changed after a run,
+and why, is in the logs that a test guards (`tests/golden`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.claims.claim import Claim, Measured
+from replifed.claims.multiplicity import LEVEL, p_value
+from replifed.intervals import mean_interval, prediction
+
+HOLDS, FAILS, OPEN, UNCHECKED = VERDICTS = ("holds", "fails", "inconclusive", "unchecked")
+# Share of an interval's half-width by which a `near` is clear of an end of its tolerance, at least: between
+# two processors those of FedNL, which is sensitive to rounding, moved by up to 0.9 %, half of them by 0.4 %.
+_CLEAR = 0.01
+# Seeds whose perturbed runs were kept, at least, before an order on runs sensitive to rounding is decided.
+PERTURBED = 5
+# Least ratio of a difference to the distance between a run and a perturbed one, for it to count.
+_DISTANCES = 3
+
+
+class Rule(NamedTuple):
+    """Whether a rule applies, the verdict or status that it gives, and why."""
+
+    applies: Any
+    verdict: str
+    reason: str
+    facts: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def in_general(self) -> str:
+        """The reason with dots in the place of facts."""
+        return re.sub(r"{\w+}", "…", self.reason)
+
+
+def decide(rules: Iterable[Rule], otherwise: tuple[str, str] = ("", "")) -> tuple[str, str]:
+    """Verdict and reason of the first rule that applies; if none does, `otherwise`."""
+    found = ((rule.verdict, rule.reason.format_map(rule.facts)) for rule in rules if rule.applies)
+    return next(found, otherwise)
+
+
+class Corrected(NamedTuple):
+    """What a family's other claims make of one's test."""
+
+    p_holm: float | None = None
+    level: float = LEVEL  # of the interval of a value
+
+
+@dataclass(frozen=True)
+class Case:
+    """A measurement of a claim, with the numbers that the rules compare."""
+
+    claim: Claim
+    measured: Measured
+    mean: float  # over seeds; of a shape or an identity, the share of cases
+    # Ends of its 95 % interval, no narrower than the grid on which values were read; infinite of one value.
+    low: float
+    high: float
+    # Of an order or a value, two-sided: by itself, None where all repetitions copy one run, and after
+    # correction with its family.
+    p_value: float | None = None
+    p: float = 1.0
+    # Ends of the interval in which the mean that a paper printed is to lie.
+    predicted: tuple[float, float] = (-math.inf, math.inf)
+
+
+def case(claim: Claim, measured: Measured, corrected: Corrected | None = None) -> Case:
+    """The numbers of a measurement by itself, or `corrected` with its family."""
+    p_holm, level = corrected or Corrected()
+    if claim.kind in ("shape", "identity"):
+        return Case(claim, measured, float(measured.values.astype(bool).mean()), -math.inf, math.inf)
+    values, published = measured.values.astype(float), claim.published or 0.0
+    mean, low, high = mean_interval(values)
+    low, high = min(low, mean - measured.grid), max(high, mean + measured.grid)
+    if claim.kind == "near" and measured.alternatives:
+        return Case(claim, measured, mean, float(values.min()), float(values.max()))
+    if claim.kind == "value":
+        theirs = prediction(
+            values,
+            claim.repetitions,
+            data_sets=measured.data_sets,
+            spread=claim.spread,
+            widened=claim.precision + measured.grid,
+        )
+        single, ends = theirs.p_value(published), theirs.interval(level)
+        return Case(claim, measured, mean, low, high, single, single if p_holm is None else p_holm, ends)
+    if claim.kind == "near" or (measured.copies and len(values) == 1):
+        return Case(claim, measured, mean, low, high)
+    single = p_value(values - published, measured.grid, measured.of_mean)
+    return Case(claim, measured, mean, low, high, single, single if p_holm is None else p_holm)
+
+
+# --- Claims ---------------------------------------------------------------------------------------
+
+# A censored value (see `Measured.bounds`) enters the mean as its bound, and counts only for a verdict that
+# stays the same however far beyond its bound the truth lies.
+
+
+def _value(case: Case) -> list[Rule]:
+    published, rival, bounds = case.claim.published or 0.0, case.claim.rival, case.measured.bounds
+    low, high = case.predicted
+    further = _further(bounds, low > published, high < published)
+    narrow = (high - low) / 2 <= (case.claim.tolerance or 0.0) * (1 + 1e-12)
+    has_rival, facts = rival is not None, {"rival": f"{rival or 0.0:.4g}"}
+    too = rival is not None and low <= rival <= high
+    return [
+        _undecided(case),
+        Rule(further, FAILS, "the published number is outside the prediction interval, whatever bounds hide"),
+        _bounded(case),
+        Rule(case.p <= LEVEL, FAILS, "the published number is outside the prediction interval"),
+        _alone(low),
+        Rule(too, OPEN, "the prediction interval contains the rival's number, {rival}, too", facts),
+        Rule(has_rival, HOLDS, "the prediction interval contains the published number, not the rival's"),
+        Rule(narrow, HOLDS, "the prediction interval contains the published number, and is narrow enough"),
+        Rule(True, OPEN, "the prediction interval is wider than was stated"),
+    ]
+
+
+def _near(case: Case) -> list[Rule]:
+    if case.measured.alternatives:
+        return _meanings(case)
+    published, tolerance = case.claim.published or 0.0, case.claim.tolerance or 0.0
+    half, off, allowed = (case.high - case.low) / 2, abs(case.mean - published), _allowed(case.claim)
+    narrow, margin = half <= allowed, _CLEAR * half
+    inside, at_end = narrow and off <= allowed - margin, narrow and off <= allowed + margin
+    # However wide, an interval that stays clear of every tolerated value is conclusive.
+    above, below = case.low - margin > published + tolerance, case.high + margin < published - tolerance
+    further = _further(case.measured.bounds, above, below)
+    return [
+        _undecided(case),
+        Rule(further, FAILS, "the mean is further off than the tolerance, whatever bounds hide"),
+        _bounded(case),
+        _alone(case.low),
+        Rule(inside, HOLDS, "the mean is within the tolerance, and its interval as narrow"),
+        Rule(at_end, OPEN, f"the mean is at an end of the tolerance, within {_CLEAR:.0%} of its half-width"),
+        Rule(narrow or above or below, FAILS, "the mean is further off than the tolerance"),
+        Rule(True, OPEN, "the interval is wider than the tolerance"),
+    ]
+
+
+def _meanings(case: Case) -> list[Rule]:
+    """Of numbers that are not of seeds, but of what the paper may have meant."""
+    within = np.abs(case.measured.values - (case.claim.published or 0.0)) <= _allowed(case.claim)
+    return [
+        _undecided(case),
+        Rule(within.all(), HOLDS, "all that the paper may have meant is within the tolerance"),
+        Rule(not within.any(), FAILS, "all that the paper may have meant is further off than the tolerance"),
+        Rule(True, OPEN, "some of what the paper may have meant is within the tolerance, and some is not"),
+    ]
+
+
+def _allowed(claim: Claim) -> float:
+    """Tolerance of a `near`: floating-point subtraction makes 6.5 - 5 a hair more than 1.5."""
+    published, tolerance = claim.published or 0.0, claim.tolerance or 0.0
+    return tolerance + 1e-12 * max(abs(published), tolerance, 1e-300)
+
+
+def _order(case: Case) -> list[Rule]:
+    beyond, least, bounds = case.claim.published or 0.0, case.claim.tolerance or 0.0, case.measured.bounds
+    effect, low, high = case.mean - beyond, case.low - beyond, case.high - beyond
+    significant = case.p <= LEVEL
+    above = significant and effect >= least and low >= 0
+    below = significant and effect <= -least and high <= 0
+    equal = -least <= low and high <= least
+    smaller, larger = above and (bounds < 0).any(), below and (bounds > 0).any()
+    single = not significant and case.p_value is not None and case.p_value <= LEVEL
+    seeds, fewest = case.measured.count, case.claim.fewest
+    facts = {"seeds": seeds, "p": f"{case.p:.2g}"}
+    return [
+        _undecided(case),
+        Rule(case.p_value is None, OPEN, "all repetitions are copies of one run"),
+        Rule(seeds < fewest, OPEN, f"fewer than {fewest} seeds decide no order: {{seeds}}", facts),
+        Rule(smaller, OPEN, "the difference is on the claimed side, but some are bounds and may be smaller"),
+        Rule(above, HOLDS, "the difference is on the claimed side, and at least the least effect"),
+        Rule(larger, OPEN, "the difference is on the other side, but some are bounds and may be larger"),
+        Rule(below, FAILS, "the difference is on the other side, and at least the least effect"),
+        Rule(equal and bounds.any(), OPEN, "the difference is below the least effect, but some are bounds"),
+        Rule(equal, FAILS, "the difference and its interval are below the least effect"),
+        Rule(single, OPEN, "the difference is significant by itself, not among its family: p = {p}", facts),
+        Rule(not significant, OPEN, "the difference is not significant: p = {p}", facts),
+        Rule(abs(effect) < least, OPEN, "the difference is below the least effect, its interval is not"),
+        Rule(True, OPEN, "the difference is significant, but its interval reaches the other side"),
+    ]
+
+
+def _share(case: Case) -> list[Rule]:
+    holds, known = case.measured.values.astype(bool), case.measured.bounds == 0
+    unknown = int((~known).sum()) + case.measured.undecided
+    cases, sure = len(holds) + case.measured.undecided, int((holds & known).sum())
+    possible = int((holds | ~known).sum()) + case.measured.undecided
+    # A share such as 0.8 of 5 must not fail for the last bit of 0.8.
+    least = case.claim.share - 1e-12
+    enough, few = sure / cases >= least, possible / cases < least
+    counts = {"sure": sure, "possible": possible, "unknown": unknown, "cases": cases}
+    facts = {**counts, "share": f"{100 * case.claim.share:.4g} %"}
+    return [
+        Rule(enough, HOLDS, "it is so in {sure} of {cases} cases, and has to be in {share}", facts),
+        Rule(few, FAILS, "it is so in at most {possible} of {cases} cases, and has to be in {share}", facts),
+        Rule(True, OPEN, "{unknown} of {cases} cases are not known, which could turn it", facts),
+    ]
+
+
+def _undecided(case: Case) -> Rule:
+    undecided = case.measured.undecided
+    return Rule(undecided > 0, OPEN, "of {undecided} more seeds nothing is known", {"undecided": undecided})
+
+
+def _further(bounds: NDArray, above: bool, below: bool) -> bool:
+    """True if some values are bounds, and the truth beyond all of them only lies further off."""
+    one_side = (above and (bounds >= 0).all()) or (below and (bounds <= 0).all())
+    return bool(bounds.any() and one_side)
+
+
+def _bounded(case: Case) -> Rule:
+    return Rule(case.measured.bounds.any(), OPEN, "some values are only bounds, which could turn it")
+
+
+def _alone(low: float) -> Rule:
+    return Rule(not math.isfinite(low), OPEN, "one value alone has no interval")
+
+
+# By kind, on a measurement alone: data and rounding are not looked at.
+RULES: dict[str, Callable[[Case], list[Rule]]] = {
+    **{"value": _value, "near": _near, "order": _order},
+    **{"shape": _share, "identity": _share},
+}
+
+
+# --- Rounding, and what is not measured -----------------------------------------------------------
+
+
+def of_rounding(
+    claim: Claim, measured: Measured, verdict: str, perturbed: Sequence[str], lost: bool, distance: float
+) -> list[Rule]:
+    """The rules on orders, shapes and counts, of runs sensitive to rounding, that had a `verdict` so far.
+
+    Parameters
+    ----------
+    perturbed : verdicts with the first and the second perturbed runs in the runs' place, corrected alike.
+    lost : these were not kept, or cannot be measured.
+    distance : root mean square distance of values between runs and perturbed ones; infinite if too few were
+        kept.
+    """
+    difference = abs(float(measured.values.astype(float).mean()) - (claim.published or 0.0))
+    other = set(perturbed) != {verdict}
+    few = claim.kind == "order" and math.isinf(distance)
+    within = claim.kind == "order" and not difference > _DISTANCES * distance
+    times = f"{difference / distance if distance else 0.0:.2g}"
+    facts = {"verdicts": _in_words(perturbed), "times": times}
+    return [
+        Rule(lost, OPEN, "runs depend on rounding, and there are no perturbed ones to judge by"),
+        Rule(other, OPEN, "runs depend on rounding: with perturbed ones in their place it {verdicts}", facts),
+        Rule(few, OPEN, f"runs depend on rounding, and fewer than {PERTURBED} seeds have perturbed ones"),
+        Rule(
+            within,
+            OPEN,
+            "runs depend on rounding: the difference is {times} times what it moves, and counts above "
+            f"{_DISTANCES}",
+            facts,
+        ),
+    ]
+
+
+def _in_words(verdicts: Sequence[str]) -> str:
+    """Two verdicts, such as "holds and is inconclusive"."""
+    return " and ".join(f"is {one}" if one == OPEN else one for one in dict.fromkeys(verdicts))
+
+
+def unmeasured(claim: Claim, lacking: Sequence[str], refusal: str | None, data: str) -> list[Rule]:
+    """The rules on claims that stay unchecked.
+
+    Parameters
+    ----------
+    lacking : keys of inputs that the run has not made.
+    refusal : why the inputs cannot answer the claim, if they cannot.
+    data : kind of the data.
+    """
+    facts, surrogate = {"lacking": ", ".join(lacking), "refusal": refusal}, data == "surrogate"
+    return [
+        Rule(lacking, UNCHECKED, "not measured: this run did not make {lacking}", facts),
+        Rule(claim.measure is None, UNCHECKED, "nothing to measure"),
+        Rule(refusal is not None, UNCHECKED, "not measured: {refusal}", facts),
+        Rule(surrogate, UNCHECKED, "measured on surrogate data, which say nothing about the paper"),
+    ]
+
+
+# --- Statements -----------------------------------------------------------------------------------
+
+
+def of_statement(printed: str, explained: str, in_another: bool, measured: bool) -> list[Rule]:
+    """The rules of a statement's status.
+
+    Parameters
+    ----------
+    printed, explained : its verdict in either account.
+    in_another : it holds in another reading, which meets all that the sentence says.
+    measured : something was measured, on data that say something about the paper.
+    """
+    return [
+        Rule(printed == HOLDS, "reproduced", "it holds in the printed account"),
+        Rule(explained == HOLDS, "consistent", "it holds in the explained account"),
+        Rule(
+            in_another,
+            "depends",
+            "it holds in another reading, which meets all that the sentence says, its orders corrected "
+            "for the number of readings",
+        ),
+        Rule(FAILS in (printed, explained), "deviates", "an account fails"),
+        Rule(
+            measured,
+            "inconclusive",
+            "neither account holds, no other reading does, and none of the accounts fails",
+        ),
+        Rule(True, "untestable", "nothing was measured, or on surrogate data alone"),
+    ]
+
+
+def listed() -> dict[str, list[Rule]]:
+    """All rules on claims, by what they are on, of a case that stands for any."""
+    claim = Claim(id="", paper="", artefact="", statement="", kind="near", published=0.0, tolerance=1.0)
+    any_case = case(claim, Measured(np.zeros(2)))
+    return {
+        "value": _value(any_case),
+        "near": _near(any_case),
+        "near, of several meanings": _meanings(any_case),
+        "order": _order(any_case),
+        "shape or identity": _share(any_case),
+        "runs sensitive to rounding": of_rounding(
+            claim, any_case.measured, HOLDS, (), lost=False, distance=1.0
+        ),
+        "not measured": unmeasured(claim, (), None, ""),
+    }

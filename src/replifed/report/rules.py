@@ -1,0 +1,21 @@
+"""Tables of the rules of verdicts and of statuses, for docs/verdicts.md."""
+
+from __future__ import annotations
+
+from replifed.claims import rules, scores
+from replifed.report.sentences import row
+
+
+def of_claims() -> str:
+    """Markdown, a line a rule: what it is on, the verdict that it gives, and its reason."""
+    lines = [row("on", "verdict", "reason"), row("---", "---", "---")]
+    for on, several in rules.listed().items():
+        names = [f"**{on}**", *[""] * len(several)]
+        lines += [row(name, one.verdict, one.in_general) for name, one in zip(names, several, strict=False)]
+    return "".join(lines)
+
+
+def of_statements() -> str:
+    """Markdown, a line a status: when a statement has it."""
+    lines = [row(f"**{status}**", when) for status, when in scores.STATUSES.items()]
+    return "".join([row("status", "when"), row("---", "---"), *lines])
