@@ -27,11 +27,31 @@ VARIABLE = "REPLIFED_PAPERS"
 LONE = "REPLIFED_PAPER"
 # What a paper cannot be called: rules and targets, keys of settings, modules and folders beside the papers'.
 TAKEN = {
-    *("all", "claims", "compare", "comparison_report", "data", "errata", "fetch", "figure"),
-    *("gallery", "help", "join_shares", "manifest", "measure_claim", "measure_claims", "own_dataset"),
-    *("parse", "partition", "report", "run_method", "run_share", "seeds", "single_report", "table"),
-    *("tune", "verify", "comparison", "datasets", "methods", "paper_folders", "papers", "paths"),
-    *("scale", "inputs", "jobs", "benchmarks", "shares", "small", "tiny", "lent"),
+    *(
+        "all",
+        "claims",
+        "compare",
+        "comparison_report",
+        "data",
+        "errata",
+        "fetch",
+        "figure",
+        "gallery",
+        "help",
+    ),
+    *(
+        "join",
+        "manifest",
+        "measure_claim",
+        "measure_claims",
+        "own_dataset",
+        "paper_report",
+        "parse",
+        "partition",
+    ),
+    *("report", "run", "share", "single_report", "table", "tune", "verify"),
+    *("comparison", "datasets", "methods", "paper_folders", "papers", "paths", "scale"),
+    *("inputs", "jobs", "benchmarks", "shares", "small", "tiny", "lent"),
 }
 # Imported by a name in a variable, so that `store.provenance` does not take it for a source: a job depends on
 # the values of its settings, not on the code that checks them.

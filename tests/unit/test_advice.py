@@ -31,7 +31,6 @@ COMMANDS = {
     "replifed init FOLDER": "replifed init work",
     "replifed make all": "replifed make all",
     "replifed make claims": "replifed make claims",
-    "replifed make gallery": "replifed make gallery",
     "replifed make all --cores 2{}": f"replifed make all --cores 2{TINY}",
     "replifed make all --small --cores 2": "replifed make all --small --cores 2",
     "replifed make {} --cores 2{}": f"replifed make claims --cores 2{TINY}",

@@ -24,15 +24,11 @@ from replifed.cli import make
 from replifed.data.catalogue import CATALOGUE
 from replifed.errors import DataError
 from replifed.papers import jobs
-from replifed.papers.fedmm.figures import TABLES
 from replifed.papers.inputs import Inputs
-from replifed.settings import subsets
 from replifed.store import FORMAT
 from replifed.store.provenance import config_hash
 
 ROOT = Path(__file__).parents[2]
-SETTINGS = json.dumps({"seed": 1, "name": 'it\'s "quoted"'})
-PARSED_SETTINGS = json.loads(SETTINGS)
 
 
 @pytest.fixture
@@ -49,10 +45,7 @@ def calls(monkeypatch):
         return record
 
     replaced = {
-        "replifed.papers.jobs": ["tune", "run", "artefact", "measure_claims", "collect_claims"],
         "replifed.claims.files": ["show"],
-        "replifed.report.page": ["build"],
-        "replifed.partition.build": ["partition"],
         "replifed.data.fetch": ["fetch"],
         "replifed.data.parse": ["parse"],
     }
@@ -66,50 +59,6 @@ def calls(monkeypatch):
         lambda words, **_: made.append(("snakemake", words)) or types.SimpleNamespace(wait=lambda: 0),
     )
     return made
-
-
-def test_partition(calls):
-    words = ["partition", "fedht", "mnist", "--settings", SETTINGS]
-    assert cli.main([*words, "--data", "d.npz", "--out", "p.npz", "--table", "p.csv"]) == 0
-    files = {"data": Path("d.npz"), "out": Path("p.npz"), "table": Path("p.csv")}
-    named = {"paper": "fedht", "experiment": "mnist", "settings": PARSED_SETTINGS}
-    assert calls == [("partition", (), named | files)]
-
-
-JOB = {"paper": "fedht", "experiment": "mnist", "method": "fedavg", "settings": PARSED_SETTINGS}
-
-
-def test_tune_with_and_without_data(calls):
-    start = ["tune", "fedht", "mnist", "fedavg", "--settings", SETTINGS, "--out", "t.json"]
-    assert cli.main(start) == 0
-    assert cli.main([*start, "--data", "d.npz", "--partition", "p.npz"]) == 0
-    job = {**JOB, "out": Path("t.json")}
-    assert cli.main([*start, "--leader", "l.json"]) == 0
-    none = dict.fromkeys(("data", "partition", "leader"))
-    assert calls[0] == ("tune", (), {**job, **none})
-    assert calls[1] == ("tune", (), {**job, **none, "data": Path("d.npz"), "partition": Path("p.npz")})
-    assert calls[2] == ("tune", (), {**job, **none, "leader": Path("l.json")})
-
-
-def test_run_as_a_step(calls):
-    words = ["run", "fedht", "mnist", "fedavg", "--settings", SETTINGS, "--out", "r.parquet"]
-    words += ["--tuned", "t=1.json"]
-    assert cli.main(words) == 0
-    named = {"tuned": Path("t=1.json"), "out": Path("r.parquet")}
-    files = {"data": None, "partition": None, "share": None, **named}
-    assert calls == [("run", (), JOB | files)]
-    assert cli.main([*words, "--share", "2/5"]) == 0
-    assert calls[1] == ("run", (), JOB | files | {"share": (2, 5)})
-
-
-@pytest.mark.parametrize("share", ["0/2", "3/2", "2", "1/x"])
-def test_a_share_is_a_number_of_those_that_there_are(share, capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["run", "fedht", "mnist", "fedavg", "--settings", SETTINGS, "--out", "r", "--share", share])
-    assert (
-        f"--share: '{share}': must be NUMBER/OF with NUMBER from 1 to OF, such as 2/5"
-        in capsys.readouterr().err
-    )
 
 
 def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
@@ -127,13 +76,8 @@ def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
     [
         (["run", "fedth", "mnist", "fedht"], "unknown paper 'fedth'; did you mean 'fedht'?"),
         (["run", "fedht", "mnits", "fedht"], "unknown experiment 'mnits'; did you mean 'mnist'?"),
-        (["run", "fedht", "mnist", "fedht", "--settings", "{}"], "--settings and --out are given together"),
-        (["run", "fedht", "mnist", "fedht", "--data", "x"], "only for the workflow"),
         (["list", "--paper", "fedth"], "unknown paper 'fedth'"),
-        (
-            ["artefact", "fedht", "fig1", "--settings", "{}", "--scale", "tiny"],
-            "give --csv with --pdf and --png",
-        ),
+        (["job", "run:fedht/mnist/fedht"], "only the workflow does jobs: "),
     ],
 )
 def test_a_fault_of_the_user_is_one_line_and_status_2(calls, capsys, words, message):
@@ -147,12 +91,6 @@ def test_a_fault_of_the_user_is_one_line_and_status_2(calls, capsys, words, mess
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["tune", "fedht", "mnist", "fedavg", "--settings", "{", "--out", "o"], "not JSON"),
-        (["tune", "fedht", "mnist", "fedavg", "--settings", "[]", "--out", "o"], "expected a JSON object"),
-        (
-            ["claims", "measure", "fedht", "--settings", "{}", "--scale", "tiny", "--inputs", "x"],
-            "not of the form",
-        ),
         (["data", "fetch", "mnist", "--policy", "reel"], "'real'? (known: auto, real, surrogate)"),
         (["clams"], "unknown command 'clams'; did you mean 'claims'?"),
         (["claims", "chek"], "unknown command 'chek'; did you mean 'check'?"),
@@ -171,59 +109,11 @@ def test_a_malformed_call_is_one_line_and_status_2(capsys, words, message):
     assert error.startswith("replifed: error: ") and error.count("\n") == 1
 
 
-def test_artefact_and_claims_get_the_files_of_each_key(calls):
-    inputs = ["--inputs", "partition:mnist=p.npz", "partition:mnist=p.csv", "run:mnist/fedht=r.parquet"]
-    files = {"partition:mnist": [Path("p.npz"), Path("p.csv")], "run:mnist/fedht": [Path("r.parquet")]}
-    common = ["--settings", SETTINGS, "--scale", "tiny", *inputs]
-    outputs = {"csv": Path("a.csv"), "md": Path("a.md"), "tex": Path("a.tex")}
-    words = [word for kind, file in outputs.items() for word in (f"--{kind}", str(file))]
-    assert cli.main(["artefact", "fedht", "table2", *common, *words]) == 0
-    written = {"out": Path("c.csv"), "environment": Path("e.json")}
-    words = ["--out", "c.csv", "--environment", "e.json"]
-    assert cli.main(["claims", "measure", "fedht", *common, *words]) == 0
-    named = {"paper": "fedht", "settings": PARSED_SETTINGS, "scale": "tiny", "inputs": files}
-    assert calls == [
-        ("artefact", (), {**named, "name": "table2", "outputs": outputs}),
-        ("measure_claims", (), {**named, **written, "only": None}),
-    ]
-
-
-def test_claims_and_report(calls, tmp_path):
+def test_verdicts_are_shown_of_a_paper_and_a_status(calls, tmp_path):
     table = tmp_path / "claims.csv"
     table.write_text(",".join(COLUMNS) + "\n")
-    words = [
-        "claims",
-        "collect",
-        "a.csv",
-        "--out",
-        "c.csv",
-        "--statements",
-        "s.csv",
-        "--not-claimed",
-        "n.csv",
-    ]
-    assert cli.main(words) == 0
     assert cli.main(["claims", "--file", str(table), "--paper", "fedht", "--verdict", "deviates"]) == 0
-    words = ["report", "--claims", "c.csv", "--figures-dir", "f", "--scale", "small", "--out", "r.html"]
-    assert cli.main([*words, "--settings", SETTINGS]) == 0
-    collected = {"out": Path("c.csv"), "statements": Path("s.csv"), "not_claimed": Path("n.csv")}
-    made = {"claims": Path("c.csv"), "figures_dir": Path("f"), "scale": "small", "out": Path("r.html")}
-    assert calls == [
-        ("collect_claims", (), {"files": [Path("a.csv")], **collected}),
-        ("show", ([],), {"paper": "fedht", "verdict": "deviates", "main": False}),
-        (
-            "build",
-            (),
-            {
-                **made,
-                "settings": PARSED_SETTINGS,
-                "errata": [],
-                "curves": None,
-                "run": None,
-                "single": False,
-            },
-        ),
-    ]
+    assert calls == [("show", ([],), {"paper": "fedht", "verdict": "deviates", "main": False})]
 
 
 WHY = {
@@ -403,75 +293,6 @@ def test_python_m_is_the_same_command():
     assert done.stdout.startswith("replifed ")
 
 
-def test_runs_together_are_the_single_runs(tmp_path):
-    checked = config.load([ROOT / "config/tiny.yaml"], root=ROOT)["fedht"]
-    own = config.settings_for("run", checked, "planted")
-    other = {**own, "seed": own["seed"] + 1}
-    for name, settings in {"planted": own, "other": other}.items():
-        jobs.run("fedht", name, "fedht", settings, None, None, None, tmp_path / f"{name}.parquet")
-    words = ["--settings", json.dumps({"run": {"planted": own, "other": other}}), "--outputs"]
-    outputs = [f"run:{name}={tmp_path / name}.together" for name in ("planted", "other")]
-    assert cli.main(["run-together", "fedht", "fedht", *words, *outputs]) == 0
-    for name in ("planted", "other"):
-        single = (tmp_path / f"{name}.parquet").read_bytes()
-        assert (tmp_path / f"{name}.together").read_bytes() == single
-    assert single != (tmp_path / "planted.parquet").read_bytes()
-
-
-def test_searches_and_runs_together_are_the_single_ones(tmp_path):
-    checked = config.load([ROOT / "config/tiny.yaml"], root=ROOT)["fedht"]
-    of = {step: config.settings_for(step, checked, "simulation1") for step in ("tune", "run")}
-    tuned, history = tmp_path / "single.json", tmp_path / "single.parquet"
-    jobs.tune("fedht", "simulation1", "fedht", of["tune"], None, None, tuned)
-    jobs.run("fedht", "simulation1", "fedht", of["run"], None, None, tuned, history)
-    settings = json.dumps({step: {"simulation1": own} for step, own in of.items()})
-    outputs = [f"tuned:simulation1={tmp_path / 'json'}", f"run:simulation1={tmp_path / 'parquet'}"]
-    words = ["run-together", "fedht", "fedht", "--settings", settings, "--outputs", *outputs]
-    assert cli.main(words) == 0
-    assert (tmp_path / "json").read_bytes() == tuned.read_bytes()
-    assert (tmp_path / "parquet").read_bytes() == history.read_bytes()
-
-
-def test_artefacts_made_together_are_the_single_ones(tmp_path, monkeypatch):
-    checked = config.load([ROOT / "config/tiny.yaml"], root=ROOT)["fedmm"]
-    section = {**checked, "only": ["remark1", "again"]}
-    section["artefacts"] = {**checked["artefacts"], "again": checked["artefacts"]["remark1"]}
-    inputs, settings = [], config.settings_for("run", checked, "remark1")
-    for method in checked["artefacts"]["remark1"]["runs"]["remark1"]:
-        history = tmp_path / f"{method}.parquet"
-        jobs.run("fedmm", "remark1", method, settings, None, None, None, history)
-        inputs.append(f"run:remark1/{method}={history}")
-    words = ["artefact", "fedmm", "remark1", "--scale", "tiny", "--inputs", *inputs]
-    words += ["--settings", json.dumps(config.settings_for("artefact", checked, "remark1"))]
-    files = {suffix: tmp_path / f"single.{suffix}" for suffix in ("csv", "md", "tex")}
-    assert cli.main([*words, *(f"--{suffix}={file}" for suffix, file in files.items())]) == 0
-    shared = subsets.artefacts_settings(section)
-    monkeypatch.setitem(TABLES, "again", TABLES["remark1"])
-    words = ["artefacts", "fedmm", "--scale", "tiny", "--settings", json.dumps(shared)]
-    made = [f"{name}.{suffix}" for name in section["only"] for suffix in files]
-    outputs = [f"{name}={tmp_path / name}" for name in made]
-    assert cli.main([*words, "--inputs", *inputs, "--outputs", *outputs]) == 0
-    for suffix, file in files.items():
-        for name in section["only"]:
-            assert (tmp_path / f"{name}.{suffix}").read_bytes() == file.read_bytes()
-
-
-def test_what_tunes_is_tuned_before_it_is_run_together(monkeypatch):
-    calls = []
-    monkeypatch.setattr("replifed.papers.jobs.tune", lambda *words: calls.append(("tune", *words)))
-    monkeypatch.setattr("replifed.papers.jobs.run", lambda *words: calls.append(("run", *words)))
-    settings = {"tune": {"a": {"of": 1}}, "run": {"a": {"of": 2}, "b": {"of": 3}}}
-    files = ["--inputs", "data:a=a.npz", "tuned:a/shed=s.json"]
-    files += ["--outputs", "tuned:a=a.json", "run:a=a.parquet", "run:b=b.parquet"]
-    assert cli.main(["run-together", "cross", "led", "--settings", json.dumps(settings), *files]) == 0
-    data, found = Path("a.npz"), Path("a.json")
-    assert calls == [
-        ("tune", "cross", "a", "led", {"of": 1}, data, None, found, Path("s.json")),
-        ("run", "cross", "a", "led", {"of": 2}, data, None, found, Path("a.parquet")),
-        ("run", "cross", "b", "led", {"of": 3}, None, None, None, Path("b.parquet")),
-    ]
-
-
 @pytest.fixture
 def searched(monkeypatch, tmp_path):
     """A file that `tune` wrote, and the words of a run that looks up its step there."""
@@ -488,16 +309,21 @@ def searched(monkeypatch, tmp_path):
 
     monkeypatch.setattr(jobs, "_part", lambda paper, name: Experiments)
     monkeypatch.setattr(jobs, "typed", lambda paper, settings: settings)
-    file = tmp_path / "fedavg.tuned.json"
+    file, out = tmp_path / "fedavg.tuned.json", tmp_path / "run.parquet"
     jobs.tune("fedht", "mnist", "fedavg", {"seed": 1, "sizes": (3, 4), "tuning": {}}, None, None, file)
-    words = ["run", "fedht", "mnist", "fedavg", "--settings", '{"seed": 1, "sizes": [3, 4], "rounds": 9}']
-    return file, [*words, "--tuned", str(file), "--out", str(tmp_path / "run.parquet")]
+
+    def run(method="fedavg", **changed):
+        settings = {"seed": 1, "sizes": [3, 4], "rounds": 9, **changed}
+        settings = {key: value for key, value in settings.items() if value is not None}
+        jobs.run("fedht", "mnist", method, settings, None, None, file, out)
+        return pd.read_parquet(out)
+
+    return file, run
 
 
-def test_a_run_takes_the_step_that_was_tuned(searched, tmp_path):
-    file, words = searched
-    assert cli.main(words) == 0
-    assert pd.read_parquet(tmp_path / "run.parquet")["step"].tolist() == [0.1 + 0.2]
+def test_a_run_takes_the_step_that_was_tuned(searched):
+    file, run = searched
+    assert run()["step"].tolist() == [0.1 + 0.2]
     inputs = Inputs({"tuned:mnist/fedavg": [file]})
     assert inputs.tuned("mnist", "fedavg")["levels"] == {"": {"step": 0.1 + 0.2}}
     assert inputs.data_kind("mnist") == ("synthetic", "")
@@ -546,8 +372,8 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("damage", DAMAGED)
-def test_a_damaged_search_is_named(searched, capsys, damage):
-    file, words = searched
+def test_a_damaged_search_is_named(searched, damage):
+    file, run = searched
     change, message = DAMAGED[damage]
     if isinstance(change, str):
         file.write_text(change)
@@ -555,10 +381,10 @@ def test_a_damaged_search_is_named(searched, capsys, damage):
         found = json.loads(file.read_text())
         change(found)
         file.write_text(json.dumps(found))
-    assert cli.main(words) == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"replifed: error: {file}: ")
-    assert error.count("\n") == 1
+    with pytest.raises(DataError) as caught:
+        run()
+    error = str(caught.value)
+    assert error.startswith(f"{file}: ") and "\n" not in error
     assert message in error
     assert "delete it and run the workflow again" in error
     with pytest.raises(DataError, match=re.escape(str(file))):
@@ -566,25 +392,24 @@ def test_a_damaged_search_is_named(searched, capsys, damage):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("changed", "message"),
     [
-        ("fedavg", "fedht", "tuned for the method 'fedavg', not for 'fedht'"),
-        ('"seed": 1', '"seed": 2', "tuned with other settings than the run's (seed)"),
-        ('"sizes": [3, 4], ', "", "tuned with other settings than the run's (sizes)"),
+        ({"method": "fedht"}, "tuned for the method 'fedavg', not for 'fedht'"),
+        ({"seed": 2}, "tuned with other settings than the run's (seed)"),
+        ({"sizes": None}, "tuned with other settings than the run's (sizes)"),
     ],
 )
-def test_the_search_of_something_else_is_refused(searched, capsys, old, new, message):
-    file, words = searched
-    words = [word if word == str(file) else word.replace(old, new) for word in words]
-    assert cli.main(words) == 2
-    assert capsys.readouterr().err.startswith(f"replifed: error: {file}: {message}")
+def test_the_search_of_something_else_is_refused(searched, changed, message):
+    file, run = searched
+    with pytest.raises(DataError, match=f"^{re.escape(f'{file}: {message}')}"):
+        run(**changed)
 
 
-def test_a_search_that_cannot_be_read_is_named(searched, capsys):
-    file, words = searched
+def test_a_search_that_cannot_be_read_is_named(searched):
+    file, run = searched
     file.unlink()
-    assert cli.main(words) == 2
-    assert f"cannot read {file}: No such file" in capsys.readouterr().err
+    with pytest.raises(DataError, match=f"cannot read {re.escape(str(file))}: No such file"):
+        run()
 
 
 def test_a_raw_folder_on_an_unmounted_disk_is_named(capsys, tmp_path):

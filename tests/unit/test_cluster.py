@@ -20,7 +20,7 @@ PROFILE = ROOT / "profiles/slurm"
 def test_the_profile_groups_rules_that_there_are():
     groups = yaml.safe_load((PROFILE / "config.yaml").read_text())["groups"]
     rules = "\n".join(file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk"))
-    assert set(groups) <= set(re.findall(r"^rule (\w+):", rules, flags=re.MULTILINE))
+    assert set(groups) <= set(re.findall(r"^(?:use rule \w+ as|rule) (\w+)", rules, flags=re.MULTILINE))
 
 
 def test_the_plugin_takes_the_profile():

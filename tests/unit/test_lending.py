@@ -16,7 +16,7 @@ from replifed.runs.opened import Run
 from replifed.settings import settings_for
 from replifed.store.histories import provenance, write_history
 from replifed.workflow import lending
-from replifed.workflow.plan import Plan
+from replifed.workflow.jobs import Table
 
 ROOT = Path(__file__).parents[2]
 MODULES = ["replifed.algorithms.fedlin", "replifed.papers.cross.experiments"]
@@ -61,15 +61,16 @@ def test_what_would_come_out_the_same_is_taken(config, tmp_path):
     checked = settings.validate(
         {**config, "methods": {}, "comparison": {**config["comparison"], "lent": found.runs}}
     )
-    plan = Plan(checked, lambda *_: [])
-    assert json.loads(plan.report_settings(["compare"]))["compare"]["lent"] == found.runs
-    assert plan.files_of("compare", "run:a9a/fedlin", "tuned:a9a/fedlin") == [
+    table = Table(checked)
+    assert table["comparison_report:"].settings["compare"]["lent"] == found.runs
+    reads = table["table:compare/table1"].reads
+    assert table.files(reads["run:a9a/fedlin"], reads["tuned:a9a/fedlin"]) == [
         *("results/small/lent/a9a/fedlin.parquet", "results/small/lent/a9a/fedlin.tuned.json")
     ]
-    assert plan.files_of("compare", "run:a9a/fedavg") == ["results/small/cross/a9a/fedavg.parquet"]
-    assert plan.files_of("cross", "run:a9a/fedlin") == ["results/small/cross/a9a/fedlin.parquet"], (
-        "`all` computes"
-    )
+    assert table.files(reads["run:a9a/fedavg"]) == ["results/small/cross/a9a/fedavg.parquet"]
+    # `all` computes it.
+    made = table.maker("results/small/cross/a9a/fedlin.parquet")
+    assert made == "run:cross/a9a/fedlin" and made in table["manifest:"].reads
 
 
 def test_other_settings_of_a_comparison_are_not_looked_for(config, monkeypatch):

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 RULES = {
     name
     for file in [ROOT / "workflow/Snakefile", *ROOT.glob("workflow/rules/*.smk")]
-    for name in re.findall(r"^ *rule (\w+):", file.read_text(), re.MULTILINE)
+    for name in re.findall(r"^ *(?:use rule \w+ as|rule) (\w+)", file.read_text(), re.MULTILINE)
 }
 MODULES = {file.stem for file in parts.PAPERS.glob("*.py")}
 BAD = {

@@ -19,7 +19,7 @@ from replifed.claims import tables
 from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.claim import Claim
 from replifed.claims.errata import COLUMNS, write
-from replifed.claims.sentences import not_claimed, of_paper
+from replifed.claims.sentences import not_claimed
 from replifed.claims.verdicts import COLUMNS as VERDICT_COLUMNS
 from replifed.claims.verdicts import measure
 from replifed.errors import DataError
@@ -29,6 +29,7 @@ from replifed.report.artefacts import in_order
 from replifed.report.page import _deviations, _numbers, build
 from replifed.report.run import facts
 from replifed.report.section import _range, by_part
+from replifed.report.sentences import of_paper
 from replifed.settings.needs import artefacts
 
 CONFIG = {

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from replifed.claims.claim import Claim, Measured
+from replifed.claims.multiplicity import p_value
 from replifed.claims.seeds import needed, number_for
 from replifed.claims.verdicts import measure
 from replifed.intervals import mean_interval
 
-KNOWN = 10
+KNOWN, MOST = 10, 60
 
 
 def claim(kind="order", name="toy.a", **more):
@@ -36,6 +37,32 @@ def test_the_interval_is_narrow_enough_in_the_promised_share_of_cases(level):
         narrow.append((high - low) / 2 <= half_width)
     # Taking the known spread for the truth, half of the intervals would be.
     assert np.mean(narrow) == pytest.approx(0.8, abs=0.04)
+
+
+def draw(rng, n):
+    """Differences of two methods that do equally well; they are not normal."""
+    return rng.exponential(0.2, n) - rng.exponential(0.2, n)
+
+
+def as_stated(rng):
+    return p_value(draw(rng, MOST))
+
+
+def until_it_tells(rng):
+    """Ten seeds, and five more as long as nothing comes out."""
+    values = draw(rng, KNOWN)
+    while len(values) < MOST and p_value(values) > 0.05:
+        values = np.append(values, draw(rng, 5))
+    return p_value(values)
+
+
+@pytest.mark.parametrize(
+    ("rule", "times", "least", "most"), [(as_stated, 1500, 0.035, 0.065), (until_it_tells, 300, 0.11, 1)]
+)
+def test_orders_without_a_difference_come_out_in_one_case_of_twenty(rule, times, least, most):
+    """Planted: a rule that goes on until an order comes out."""
+    rng = np.random.default_rng(1)
+    assert least <= np.mean([rule(rng) <= 0.05 for _ in range(times)]) <= most
 
 
 # --- What claims ask for ---

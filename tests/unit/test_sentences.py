@@ -10,14 +10,14 @@ import pytest
 import planted_paper
 from replifed.claims import scores
 from replifed.claims.axes import Axes
-from replifed.claims.sentences import Sentence, merged, not_claimed, of_paper, read
+from replifed.claims.sentences import Sentence, merged, not_claimed, read
 from replifed.claims.statements import MOST_MAIN
 from replifed.errors import DataError, ReplifedError
 from replifed.papers import jobs
 from replifed.parts import finding_file, paper_names, text_of
 from replifed.report.by_reading import picture as by_reading
 from replifed.report.score import picture, score, table
-from replifed.report.sentences import Texts, page
+from replifed.report.sentences import Texts, of_paper, page
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTED = ("README.md", "docs/score.md", "docs/verdicts.md")  # in part

@@ -433,7 +433,7 @@ def test_show(files, tmp_path, capsys):
     collect(files, tmp_path / "claims.csv")
 
     def shown(**chosen):
-        show(tmp_path / "claims.csv", **chosen)
+        show(read(tmp_path / "claims.csv"), **chosen)
         return capsys.readouterr().out
 
     everything = shown()
@@ -459,11 +459,11 @@ def test_colours_only_on_a_terminal(files, tmp_path, monkeypatch):
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("sys.stdout", Terminal())
-    show(files[0])
+    show(read(files[0]))
     assert "\033[31m✗ fails" in sys.stdout.getvalue()
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("sys.stdout", Terminal())
-    show(files[0])
+    show(read(files[0]))
     assert "\033" not in sys.stdout.getvalue()
 
 

@@ -12,7 +12,8 @@ import pytest
 from replifed import cli
 from replifed import settings as config
 from replifed.errors import ConfigError
-from replifed.workflow import Plan, quietly, screen, words
+from replifed.workflow import quietly, screen, words
+from replifed.workflow.jobs import Table
 
 ROOT = Path(__file__).parents[2]
 
@@ -145,33 +146,23 @@ def test_sound_options_pass():
 
 
 @pytest.fixture(scope="module")
-def plan():
-    return Plan(config.load(root=ROOT), lambda *modules: [])
+def table():
+    return Table(config.load(root=ROOT))
 
 
-def rules(plan):
-    """What the workflow's rules of fixed names make, as far as the check asks."""
-    names = ["all", "claims", "data", "help", "verify", *plan.papers]
-    return [
-        SimpleNamespace(name=name, has_wildcards=lambda: False, is_producer=lambda file: False)
-        for name in names
-    ]
+NAMES = ["all", "claims", "data", "help", "verify"]
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_target_that_nothing_makes(target, plan):
-    assert TARGETS[target] in refused(words.check_targets, plan, [target], rules(plan))
+def test_a_target_that_nothing_makes(target, table):
+    names = [*NAMES, *table.papers]
+    assert TARGETS[target] in refused(words.check_targets, table, names, [target], [])
 
 
-def test_targets_that_are_made_pass(plan):
-    files = [*plan.artefact_files(*plan.papers), plan.in_results("claims.csv")]
-    files += [
-        plan.in_results("fedht/mnist/fedht.parquet"),
-        plan.in_results("benchmarks/fedht/claims.tsv"),
-        plan.in_data("raw/mnist.json"),
-    ]
-    making = SimpleNamespace(name="any", has_wildcards=lambda: True, is_producer=files.__contains__)
-    words.check_targets(plan, [*files, "fedht", "all", "config/small.yaml"], [*rules(plan), making])
+def test_targets_that_are_made_pass(table):
+    files = [*table.files(*table["manifest:"].reads), "results/benchmarks/fedht/claims.tsv"]
+    making = SimpleNamespace(is_producer=files.__contains__)
+    words.check_targets(table, ["fedht", *NAMES], [*files, "fedht", "all", "config/small.yaml"], [making])
 
 
 @pytest.mark.parametrize("call", COMMANDS)

@@ -32,11 +32,11 @@ def _stub(*files):
         file.write_text("stub")
 
 
-def tune(paper, experiment, method, settings, data, partition, out):
+def tune(paper, experiment, method, settings, data, partition, out, leader):
     _stub(out)
 
 
-def run(paper, experiment, method, settings, data, partition, tuned, out, share=None):
+def run(paper, experiment, method, settings, data, partition, tuned, out, share):
     _stub(out)
     if share is not None:
         out.write_text("stub of share {} of {}".format(*share))
@@ -46,7 +46,7 @@ def artefact(paper, name, settings, scale, inputs, outputs):
     _stub(*outputs.values())
 
 
-def measure_claims(paper, settings, scale, inputs, out, environment):
+def measure_claims(paper, settings, scale, inputs, out, only, environment):
     _stub(out, environment)
 
 

@@ -1,5 +1,6 @@
 """The workflow as a module of another one, in a folder that holds nothing of it."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -150,7 +151,8 @@ def test_a_module_from_a_repository_runs_the_installed_package(deployed):
     installed = {"PYTHONPATH": str(ROOT / "src")}
     planned = deployed.snakemake(table, "--printshellcmds", *PLAN, env=installed)
     assert planned.status == 0, planned.text
-    assert '"seed":4242' in planned.text
+    (settings,) = deployed.folder.glob(".snakemake/replifed/settings-*.json")  # which jobs read
+    assert json.loads(settings.read_text())["fedmm"]["seed"] == 4242
     # Commands that call Snakemake find the workflow and the settings.
     words = [warm.executable(), "-m", "replifed", "make", "fedmm/remark1", "--dry-run"]
     done = subprocess.run(

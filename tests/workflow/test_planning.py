@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from copies import ROOT, Result, copy_repository, surroundings
-from planned import plan_of, planned
+from planned import planned
 from replifed import settings as config
 from replifed.cli import listing
-from replifed.settings.needs import groups
-from replifed.workflow import Grouping
+from replifed.workflow.jobs import Table, shown
 from replifed.workflow.limits import Limits
+from replifed.workflow.targets import asked as keys_of
+from replifed.workflow.targets import groups, targets
 
 LISTED = "(`replifed list` prints all)"
 SMALL = ("--cores", "1", "--configfile", "config/small.yaml")
@@ -47,7 +48,7 @@ import atexit
 def print_asked():
     for job in workflow.dag.needrun_jobs(exclude_finished=False):
         if not job.is_norun:
-            name = os.path.relpath(job.benchmark, plan.in_results("benchmarks")).removesuffix(".tsv")
+            name = os.path.relpath(job.benchmark, BENCHMARKS).removesuffix(".tsv")
             print("ASKED", name, job.resources.get("runtime"), job.resources.get("mem_mb"))
 """
 
@@ -107,7 +108,7 @@ def test_a_dry_run_of_all_is_the_plan_and_loads_no_numerics(whole):
         grouped = re.compile(f"{together}: (run|tune|draw|write|make) ")
         return {job for job in jobs if not grouped.match(job)}
 
-    assert single(result.jobs) == single(planned(plan_of(every)))
+    assert single(result.jobs) == single(planned(every))
 
 
 @pytest.fixture(scope="module")
@@ -169,30 +170,41 @@ def test_the_paper_alone_and_data_are_targets(fresh):
     assert all(job.endswith((": fetch", ": parse and check")) for job in jobs - of_paper)
 
 
+def together(table, *asked):
+    """The groups of jobs of a call for these targets."""
+    return groups(table, keys_of(table, asked, targets(table)))
+
+
 def test_one_job_draws_all_figures_of_a_paper_whose_runs_are_jobs_of_their_own():
     every = config.load(root=ROOT)
     assert {every[paper]["together"] for paper in every["papers"]} == {"artefacts", True}
-    plan = plan_of(every)
-    drawn, alone = Grouping(plan, ["fedht"]), Grouping(plan, ["figures/fedht/fig1.pdf"])
-    assert [(job.paper, job.rule) for job in drawn.artefacts] == [("fedht", "artefacts_fedht")]
-    outputs = set(drawn.artefacts[0].outputs.values())
-    of_data = {Path(file).stem for file in set(plan.artefact_files("fedht")) - outputs}
+    table = Table(every)
+    (drawn,) = together(table, "fedht")
+    assert (drawn.paper, drawn.rule, drawn.log) == ("fedht", "artefacts_fedht", "fedht/artefacts")
+    outputs = set(table.files(*drawn.keys))
+    of_data = {Path(file).stem for file in set(table.files(*shown(every, "fedht"))) - outputs}
     assert of_data == {"fig4", "fig5", "partitions", "table2"}  # which wait for no run
-    assert not drawn.runs and not alone.artefacts
+    # What is asked for alone is made alone.
+    assert not together(table, "figures/fedht/fig1.pdf")
+    (two,) = together(table, "figures/fedht/fig1.pdf", "figures/fedht/fig2.csv")
+    assert (two.parts, two.log) == (["fig1", "fig2"], "fedht/fig1_and_1_more")
 
 
 def test_one_small_job_runs_a_method_on_all_experiments_that_have_it():
-    paper = config.load([ROOT / "config/small.yaml"], root=ROOT)
-    names = groups(paper["fedmm"])["fedmm"]
-    assert {"em_poisson", "movielens", "em_mixture"} <= set(names) and "transport_2" not in names
+    table = Table(config.load([ROOT / "config/small.yaml"], root=ROOT))
+    whole = next(
+        one for one in together(table, "all") if one.log.endswith("_more/fedmm") and "fedmm/" in one.log
+    )
+    assert {"em_poisson", "movielens", "em_mixture"} <= set(whole.parts) and "transport_2" not in whole.parts
     # What no artefact reads is not run along, and has jobs of its own.
     tuned = "results/small/fedmm/transport_search_2/fedmm_ot.tuned.json"
-    targets = [f"results/small/fedmm/{name}/fedmm.parquet" for name in names]
-    (job,) = Grouping(plan_of(paper), [*targets, tuned]).runs
-    assert (job.paper, job.method, list(job.experiments)) == ("fedmm", "fedmm", list(names))
-    assert tuned not in job.outputs.values()
-    # A part of a group is run singly.
-    assert not Grouping(plan_of(paper), [file for file in targets if "em_poisson" not in file]).runs
+    runs = [f"results/small/fedmm/{name}/fedmm.parquet" for name in whole.parts]
+    (job,) = together(table, *runs, tuned)
+    assert (job.keys, job.whole) == (whole.keys, True)
+    # Of a group that is asked for in part that part is run.
+    (some,) = together(table, *(file for file in runs if "em_poisson" not in file))
+    assert "em_poisson" in "".join(whole.parts) and "em_poisson" not in "".join(some.parts)
+    assert not some.whole
 
 
 def test_a_single_small_target_of_each_paper_needs_only_its_own_jobs(whole):
@@ -202,7 +214,7 @@ def test_a_single_small_target_of_each_paper_needs_only_its_own_jobs(whole):
         "fedgradmp/fig1": 2,
         "fedht/rates": 3,
         "fedmm/remark1": 3,
-        "fedplt/fig3": 4,  # with the printed loss, with the sum, and with the explained account's data
+        "fedplt/fig3": 2,
         "qshed/bit_allocation": 2,
     }
     assert {name.partition("/")[0] for name in asked} == set(config.load(root=ROOT)["papers"])
@@ -214,36 +226,41 @@ def test_a_single_small_target_of_each_paper_needs_only_its_own_jobs(whole):
         assert len(own) == jobs, own
 
 
-def test_what_one_job_has_made_is_not_made_anew_for_a_single_target(tmp_path):
+def test_what_was_made_together_or_alone_is_not_made_anew(tmp_path):
     copy = copy_repository(tmp_path, papers=("fedplt",))
     small = (*SMALL, "--config", "fedplt={only: [fig3, table3]}")
+    target = "figures/small/fedplt/fig3.pdf"
+    alone = copy.snakemake(target, *small)
+    epochs = "fedplt: run fedplt on epochs, epochs_mean, epochs_classification"
+    assert alone.jobs == {epochs, "fedplt: draw fig3"}, alone.text
     made = copy.snakemake("fedplt", *small)
     assert made.status == 0, made.text
     each = (f"{name}{of}" for name in ("participation", "epochs") for of in ("", "_mean", "_classification"))
     run = f"fedplt: run fedplt on {', '.join(each)}"
     assert made.jobs == {run, "fedplt: make figures and tables of runs"} | closing("fedplt")
-    single = ("figures/small/fedplt/fig3.pdf", "--dry-run", *small)
+    assert not copy.snakemake("fedplt", "--dry-run", *small).jobs
+    single = (target, "--dry-run", *small)
     assert not copy.snakemake(*single).jobs
     with copy.edited("src/replifed/papers/fedplt/figures.py"):
         assert copy.snakemake(*single).jobs == {"fedplt: draw fig3"}
 
 
 def test_the_tiny_scale_makes_a_few_artefacts_elsewhere():
-    tiny = plan_of(config.load([ROOT / "config/tiny.yaml"], root=ROOT))
-    files = tiny.artefact_files(*tiny.papers)
+    tiny = Table(config.load([ROOT / "config/tiny.yaml"], root=ROOT))
+    files = [file for paper in tiny.papers for file in tiny.files(*shown(tiny.config, paper))]
     made = {file.rpartition(".")[0] for file in files}
     assert {file for file in made if "/fedht/" in file} == {
         f"figures/tiny/fedht/{n}" for n in ("fig1", "rates")
     }
     assert len(made) < 10
     assert all(file.startswith("figures/tiny/") for file in files)
-    assert tiny.report_outputs()["out"] == "results/tiny/report.html"
+    assert tiny.files("report:")[0] == "results/tiny/report.html"
 
 
 def test_the_tiny_scale_cuts_down_all_experiments_that_it_runs():
     """But for one that takes no time. Two of the paper's size once took a quarter of all tests' time."""
     tiny, whole = (config.load(files, root=ROOT) for files in ([ROOT / "config/tiny.yaml"], []))
-    ran = (re.fullmatch(r"(\w+): run \w+ on (\w+)", job) for job in planned(plan_of(tiny)))
+    ran = (re.fullmatch(r"(\w+): run \w+ on (\w+)", job) for job in planned(tiny))
     names = {job.groups() for job in ran if job}
     assert len(names) > 10
     uncut = {

@@ -265,6 +265,7 @@ def changed(ours: Path, theirs: Path, names: Iterable[str]) -> list[str]:
 
 
 PAPERS = ("fedgradmp", "fedht", "fedmm", "fedplt", "qshed")
+FEWER = ("--config", *(f"{paper}={{together: true}}" for paper in PAPERS))
 
 
 @pytest.fixture(scope="module")
@@ -272,8 +273,7 @@ def alone(tmp_path_factory):
     """Another copy, in which papers were asked for by name, on one core and in other jobs; and its output."""
     again = copy_repository(tmp_path_factory.mktemp("alone"), stubs={})
     plant(again.folder)
-    fewer = ("--config", *(f"{paper}={{together: true}}" for paper in PAPERS))
-    done = again.snakemake(*PAPERS, "--cores", "1", *TINY[3:], *fewer)
+    done = again.snakemake(*PAPERS, "--cores", "1", *TINY[3:], *FEWER)
     assert done.status == 0, done.text
     return again, done
 
@@ -290,7 +290,7 @@ def test_other_folders_numbers_of_cores_and_jobs_change_no_byte(killed, alone):
     assert {name.split("/")[2] for name in names if name.startswith("figures/")} == {*PAPERS}
     assert {name.split("/")[2] for name in names if name.endswith("/claims.csv")} == {*PAPERS}
     assert changed(killed.folder, again.folder, names) == []
-    assert reported(again, *papers, *TINY[1:], *fewer) == reported(killed, *TINY)
+    assert reported(again, *PAPERS, *TINY[1:], *FEWER) == reported(killed, *TINY)
 
 
 def test_papers_made_by_their_names_end_as_all_does_and_are_the_same_run(killed, alone):

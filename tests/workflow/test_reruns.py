@@ -13,10 +13,11 @@ import pytest
 import yaml
 
 from copies import ROOT, Copy, copy_repository
-from planned import plan_of, planned, rerun
+from planned import planned, rerun
 from replifed import settings as config
-from replifed.settings.needs import groups
 from replifed.settings.reading import deep_merge
+from replifed.workflow.jobs import Table
+from replifed.workflow.targets import groups, targets
 
 METHODS = ("fedht", "fediterht", "distributed_iht", "fedavg")
 TUNED = ("simulation1", "simulation2", "e2006", "rcv1", "mnist")
@@ -178,7 +179,7 @@ def test_the_mirror_reaches_the_jobs_and_a_given_limit_of_memory_wins(built, tmp
 def as_planned(given: str = "{}"):
     """The jobs of the one paper, with some settings laid over its own."""
     settings = deep_merge(whole_config(), {"papers": ["fedht"], "fedht": yaml.safe_load(given)})
-    return planned(plan_of(config.validate(settings)))
+    return planned(config.validate(settings))
 
 
 @cache
@@ -266,12 +267,15 @@ def test_another_policy_fetches_again(built):
 
 def test_another_scale_runs_everything_but_the_data(built):
     jobs = built.planned("--configfile", "config/small.yaml")
-    paper = config.load([ROOT / "config/small.yaml"], root=ROOT)["fedht"]
-    together = groups(paper)
-    assert set(together) == set(METHODS)
-    assert {name for names in together.values() for name in names} == {*TUNED, *PLANTED}
-    for method, names in together.items():
-        assert jobs_of("run", [method], [", ".join(names)]) <= jobs
+    table = Table(config.load([ROOT / "config/small.yaml"], root=ROOT))
+    together = groups(table, targets(table)["fedht"])
+    runs_of = {group.says for group in together if not group.draws}
+    assert len(runs_of) == len(METHODS)
+    assert {name for group in together for name in group.parts if not group.draws} == {
+        *TUNED,
+        *PLANTED,
+    }
+    assert runs_of <= jobs
     assert "fedht: make figures and tables of runs" in jobs
     alone = {job for job in jobs if ": draw " in job or ": write " in job}
     of_data = ("draw fig4", "draw fig5", "draw partitions", "write table2")

@@ -1,79 +1,71 @@
-# The raw files lie beside their record, in <data>/raw/<dataset>/, and are not outputs: a record
-# that is made again must not throw downloaded files away.
+# What a job reads, what it is called with and what it asks for follows from the table of jobs, where the wildcard of
+# its rule, called like the rule, names it.
 rule fetch:
     input:
-        source=sources_of("replifed.data.fetch"),
+        files_before,
     output:
-        plan.in_data("raw/{dataset}.json"),
+        files_of("fetch"),
     log:
-        plan.in_logs("data/{dataset}.fetch"),
+        log_of(called("fetch")),
     benchmark:
-        plan.in_benchmarks("data/{dataset}.fetch")
+        benchmark_of(called("fetch"))
+    wildcard_constraints:
+        fetch=one_of("fetch"),
     # Nodes of a cluster may have no network.
     localrule: True
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=megabytes("data/{dataset}.fetch", 500),
-        runtime=minutes("data/{dataset}.fetch"),
+        **resources_of(),
     params:
-        folder=lambda wildcards, output: os.path.dirname(output[0]),
-        policy=config["data"]["policy"],
-        substitutes="--substitutes" if config["data"]["substitutes"] else "",
+        **params_of(),
     message:
-        "{wildcards.dataset}: fetch"
+        "{params.says}"
     shell:
-        "REPLIFED_LOG={log:q} python -m replifed"
-        " data fetch {wildcards.dataset} --raw-dir {params.folder:q}"
-        " --policy {params.policy} {params.substitutes} 2>&1 | tee {log:q} >&2"
-
-
-# A custom data set is read in its place.
-rule own_dataset:
-    input:
-        unpack(ask(plan.own_dataset_inputs)),
-    output:
-        plan.parsed("{dataset}"),
-    log:
-        plan.in_logs("data/{dataset}"),
-    benchmark:
-        plan.in_benchmarks("data/{dataset}")
-    wildcard_constraints:
-        dataset=one_of(config["datasets"]),
-    conda:
-        "../../environment.yml"
-    resources:
-        mem_mb=megabytes("data/{dataset}", 3000),
-        runtime=minutes("data/{dataset}"),
-    params:
-        settings=ask(plan.own_dataset_settings),
-    message:
-        "{wildcards.dataset}: read and check"
-    shell:
-        "REPLIFED_LOG={log:q} python -m replifed"
-        " data own {wildcards.dataset} --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"
+        SHOWN
 
 
 rule parse:
     input:
-        record=plan.in_data("raw/{dataset}.json"),
-        source=sources_of("replifed.data.parse"),
+        files_before,
     output:
-        plan.parsed("{dataset}"),
+        files_of("parse"),
     log:
-        plan.in_logs("data/{dataset}.parse"),
+        log_of(called("parse")),
     benchmark:
-        plan.in_benchmarks("data/{dataset}.parse")
+        benchmark_of(called("parse"))
+    wildcard_constraints:
+        parse=one_of("parse"),
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=megabytes("data/{dataset}.parse", 3000),
-        runtime=minutes("data/{dataset}.parse"),
+        **resources_of(),
     params:
-        folder=lambda wildcards, input: os.path.dirname(input.record),
+        **params_of(),
     message:
-        "{wildcards.dataset}: parse and check"
+        "{params.says}"
     shell:
-        "REPLIFED_LOG={log:q} python -m replifed"
-        " data parse {wildcards.dataset} --raw-dir {params.folder:q}"
-        " --out {output:q} > {log:q} 2>&1"
+        QUIETLY
+
+
+# A custom data set is read in its place.
+use rule parse as own_dataset with:
+    output:
+        files_of("own_dataset"),
+    log:
+        log_of(called("own_dataset")),
+    benchmark:
+        benchmark_of(called("own_dataset"))
+    wildcard_constraints:
+        own_dataset=one_of("own_dataset"),
+
+
+use rule parse as partition with:
+    output:
+        files_of("partition"),
+    log:
+        log_of(called("partition")),
+    benchmark:
+        benchmark_of(called("partition"))
+    wildcard_constraints:
+        partition=one_of("partition"),

@@ -1,128 +1,76 @@
-rule comparison_report:
+use rule parse as report with:
     input:
-        artefacts=plan.comparison_artefacts(),
-        source=sources_of("replifed.report.page"),
+        files_before(None, "report:"),
     output:
-        plan.comparison_report(),
+        files_of("report"),
     log:
-        plan.in_logs("comparison_report"),
+        log_of(called("report")),
     benchmark:
-        plan.in_benchmarks("comparison_report")
-    conda:
-        "../../environment.yml"
+        benchmark_of(called("report"))
     resources:
-        mem_mb=megabytes("comparison_report", 1000),
-        runtime=minutes("comparison_report"),
+        **resources_of("report:"),
     params:
-        figures=lambda wildcards: config["paths"]["figures"],
-        scale=config["scale"],
-        settings=lambda wildcards: plan.report_settings([parts.COMPARE]),
-    message:
-        "write the report of the comparison"
-    shell:
-        "REPLIFED_LOG={log:q} python -m replifed"
-        " report --single --figures-dir {params.figures:q} --scale {params.scale}"
-        " --settings {params.settings:q} --out {output:q} > {log:q} 2>&1"
+        **params_of("report:"),
 
 
-rule report:
-    input:
-        claims=plan.in_results("claims.csv"),
-        errata=[plan.in_results(f"{paper}/errata.csv") for paper in config["papers"]],
-        artefacts=plan.artefact_files(*plan.papers),
-        source=plan.report_source(*plan.papers),
+# One paper alone, as one file.
+use rule parse as paper_report with:
     output:
-        **plan.report_outputs(),
+        files_of("paper_report"),
     log:
-        plan.in_logs("report"),
+        log_of(called("paper_report")),
     benchmark:
-        plan.in_benchmarks("report")
-    conda:
-        "../../environment.yml"
-    resources:
-        mem_mb=megabytes("report", 1000),
-        runtime=minutes("report"),
-    params:
-        figures=lambda wildcards: config["paths"]["figures"],
-        scale=config["scale"],
-        settings=lambda wildcards: plan.report_settings(),  # which may hold braces
-        files=lambda wildcards, output: flags(output),
-        single="",
-    message:
-        "write the report"
-    shell:
-        "REPLIFED_LOG={log:q} python -m replifed"
-        " report --claims {input.claims:q} --errata {input.errata:q}"
-        " --figures-dir {params.figures:q} --scale {params.scale}"
-        " --settings {params.settings:q} {params.single} {params.files} > {log:q} 2>&1"
+        benchmark_of(called("paper_report"))
+    wildcard_constraints:
+        paper_report=one_of("paper_report"),
 
 
 # The report as one file, to be sent to somebody.
-use rule report as single_report with:
-    output:
-        out=plan.in_results("report-single.html"),
-    log:
-        plan.in_logs("single_report"),
-    benchmark:
-        plan.in_benchmarks("single_report")
-    params:
-        figures=lambda wildcards: config["paths"]["figures"],
-        scale=config["scale"],
-        settings=lambda wildcards: plan.report_settings(),  # which may hold braces
-        files=lambda wildcards, output: flags(output),
-        single="--single",
-    message:
-        "write the report as one file"
-
-
-# One paper alone, likewise as one file.
-use rule report as paper_report with:
+use rule parse as single_report with:
     input:
-        claims=plan.in_results("{paper}/claims.csv"),
-        errata=plan.in_results("{paper}/errata.csv"),
-        artefacts=lambda wildcards: plan.artefact_files(wildcards.paper),
-        source=lambda wildcards: plan.report_source(wildcards.paper),
+        files_before(None, "single_report:"),
     output:
-        out=plan.in_results("{paper}/report.html"),
+        files_of("single_report"),
     log:
-        plan.in_logs("{paper}/report"),
+        log_of(called("single_report")),
     benchmark:
-        plan.in_benchmarks("{paper}/report")
+        benchmark_of(called("single_report"))
     resources:
-        mem_mb=megabytes("{paper}/report", 1000),
-        runtime=minutes("{paper}/report"),
+        **resources_of("single_report:"),
     params:
-        settings=lambda wildcards: plan.report_settings([wildcards.paper]),
-        single="--single",
-    message:
-        "{wildcards.paper}: write its page of the report"
+        **params_of("single_report:"),
 
 
 # Every picture at the papers' settings, on a page that is kept with the code.
-if config["scale"] == "paper":
+if "gallery:" in TABLE:
 
-    rule gallery:
+    use rule parse as gallery with:
         input:
-            claims=plan.in_results("claims.csv"),
-            artefacts=plan.artefact_files(*plan.papers),
-            source=sources_of("replifed.report.gallery"),
+            files_before(None, "gallery:"),
         output:
-            "docs/pictures.md",
+            files_of("gallery"),
         log:
-            plan.in_logs("gallery"),
+            log_of(called("gallery")),
         benchmark:
-            plan.in_benchmarks("gallery")
-        conda:
-            "../../environment.yml"
+            benchmark_of(called("gallery"))
         resources:
-            mem_mb=megabytes("gallery", 1000),
-            runtime=minutes("gallery"),
+            **resources_of("gallery:"),
         params:
-            figures=lambda wildcards: config["paths"]["figures"],
-            settings=lambda wildcards: plan.report_settings(),  # which may hold braces
-        message:
-            "write the page of pictures"
-        shell:
-            "REPLIFED_LOG={log:q} python -m replifed"
-            " gallery --claims {input.claims:q} --figures-dir {params.figures:q} --settings {params.settings:q}"
-            " --out {output:q} > {log:q} 2>&1"
+            **params_of("gallery:"),
+
+
+if "comparison_report:" in TABLE:
+
+    use rule parse as comparison_report with:
+        input:
+            files_before(None, "comparison_report:"),
+        output:
+            files_of("comparison_report"),
+        log:
+            log_of(called("comparison_report")),
+        benchmark:
+            benchmark_of(called("comparison_report"))
+        resources:
+            **resources_of("comparison_report:"),
+        params:
+            **params_of("comparison_report:"),

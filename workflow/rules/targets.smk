@@ -1,47 +1,27 @@
 # The names that users ask for, besides `all`. They are a public interface, like the paths of the artefacts.
-# Each paper's artefacts, verdicts and page of the report, under the paper's name.
-for name in plan.papers:
+# Each paper's artefacts, verdicts and page of the report, under the paper's name; artefacts that `all` leaves out, such
+# as fedac_large, which takes hours; custom methods with built-in ones (`compare`); and all data sets.
+for name, wanted in TARGETS.items():
+    if name != "all" and name not in jobs.KINDS and name not in targets.WITHOUT_FILES:
 
-    rule:
-        name:
-            name
-        input:
-            plan.paper_files(name),
-
-
-# What `all` leaves out, such as fedac_large, which takes hours.
-for name, files in plan.on_demand().items():
-
-    rule:
-        name:
-            name
-        input:
-            files,
-
-
-# Custom methods with built-in ones.
-rule compare:
-    input:
-        plan.comparison_artefacts(),
-        plan.comparison_report(),
-
-
-rule data:
-    input:
-        [plan.parsed(dataset) for dataset in DATASETS],
+        rule:
+            name:
+                name
+            input:
+                TABLE.files(*wanted),
 
 
 # Snakemake counts a log as a product: left in place, it would make a second `help` do nothing.
 rule help:
     log:
-        plan.in_logs("help"),
+        log_of("help"),
     localrule: True
     conda:
         "../../environment.yml"
     resources:
         mem_mb=200,
     params:
-        configfiles=lambda wildcards: configfile_flags(),
+        configfiles=configfile_flags(),
     message:
         "targets"
     shell:

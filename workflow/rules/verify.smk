@@ -1,43 +1,32 @@
 # Hashes of all files that jobs made, and of the data that they were made from.
-rule manifest:
+use rule parse as manifest with:
     input:
-        files=plan.manifest_files(),
-        source=sources_of("replifed.store.manifest"),
+        files_before(None, "manifest:"),
     output:
-        manifest=plan.in_results("manifest.csv"),
-        environment=plan.in_results("environment.json"),
+        files_of("manifest"),
     log:
-        plan.in_logs("manifest"),
+        log_of(called("manifest")),
     benchmark:
-        plan.in_benchmarks("manifest")
-    conda:
-        "../../environment.yml"
+        benchmark_of(called("manifest"))
     resources:
-        mem_mb=megabytes("manifest", 200),
-        runtime=minutes("manifest"),
+        **resources_of("manifest:"),
     params:
-        folders=plan.raw_folders(),
-    message:
-        "list what was made, by hash"
-    shell:
-        "REPLIFED_LOG={log:q} python -m replifed"
-        " manifest write {input.files:q} --folders {params.folders:q} --out {output.manifest:q}"
-        " --environment {output.environment:q} > {log:q} 2>&1"
+        **params_of("manifest:"),
 
 
 # The manifest is no input here: Snakemake would write it anew if a file had changed, and find nothing.
 rule verify:
     log:
-        plan.in_logs("verify"),
+        log_of("verify"),
     localrule: True
     conda:
         "../../environment.yml"
     resources:
         mem_mb=200,
     params:
-        manifest=plan.in_results("manifest.csv"),
-        folders=plan.verified_folders(),
-        raw=plan.in_data("raw"),
+        manifest=TABLE.files("manifest:")[0],
+        folders=TABLE.verified_folders(),
+        raw=f"{config['paths']['data']}/raw",
     message:
         "compare every file with the manifest"
     shell:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import yaml
 
 from replifed.claims import tables
 from replifed.errors import DataError, one_line
-from replifed.parts import part, sentences_file
 from replifed.store import documents
 
 _KEYS = {"place", "says", "why"}
@@ -89,12 +87,6 @@ def merged(claimed: Iterable[Sentence], others: Iterable[Sentence]) -> list[Sent
 
 def _section(place: str) -> str:
     return place.partition(",")[0]
-
-
-def of_paper(paper: str) -> list[Sentence]:
-    """Return the checkable sentences of a paper in its order, with and without claims."""
-    claimed = getattr(import_module(part(paper, "claims")), "SENTENCES", ())
-    return merged(claimed, read(paper, sentences_file(paper)))
 
 
 def not_claimed(sentences: Iterable[Sentence]) -> list[dict[str, str]]:

@@ -22,17 +22,8 @@ commands for people:
   manifest verify   name files that have changed since they were made
   schema      write the schema from which editors complete and check the settings
 
-steps that the workflow calls (each writes the files that its options name, and no others):
-  partition   split a data set between clients
-  tune        choose a method's step size
-  run         with --settings: run one method on one experiment
-  run-together  tune and run one method on several experiments
-  join-shares   write the history of a run from those of its shares
-  artefact    make a figure or a table from runs
-  artefacts   make several of a paper
-  claims measure, claims collect, errata, manifest write
-  report      write the report
-  gallery     write a page with every picture
+called by the workflow:
+  job         do jobs of its table, by their keys
 
 examples:
   replifed list artefacts
@@ -57,16 +48,17 @@ from replifed.cli import (
     columns,
     data,
     export,
+    job,
     judge,
     listing,
     make,
     new,
+    run,
     runs,
-    steps,
 )
-from replifed.cli.arguments import OneLineParser, call, files_of
+from replifed.cli.arguments import OneLineParser
 from replifed.errors import ReplifedError
-from replifed.store import hashes, usage
+from replifed.store import usage
 
 # The rest of this module's docstring, and the targets.
 _EPILOG = "\n".join(
@@ -92,10 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(words or ["--help"])
     try:
         _notice_ends()
-        hashes.check(files_of(arguments, arguments.reads))
-        status = call(arguments.handler, arguments)
-        hashes.record(files_of(arguments, arguments.writes))
-        return status
+        return arguments.handler(arguments) or 0
     except ReplifedError as error:
         bar.clear()
         first, *more = str(error).splitlines() or [""]
@@ -147,6 +136,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, make, check, export, new, judge, steps, data, claims, runs, columns):
+    for module in (listing, make, check, export, new, judge, run, job, data, claims, runs, columns):
         module.add(commands)
     return parser

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import inspect
-import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,25 +13,8 @@ from replifed.errors import ConfigError, counted, unknown_name
 from replifed.progress import ONE_LINE
 
 SMALL = "config/small.yaml"
-# Of artefacts, by suffix.
-SUFFIXES = ("csv", "pdf", "png", "md", "tex")
-# Files of the workflow's steps.
-_FILES = {
-    "data": "parsed data set",
-    "partition": "partition of the data set",
-    "tuned": "the method's tuned step",
-    "leader": "tuned step of the method that the settings name as leader",
-    "table": "the .csv of a partition's heterogeneity",
-    "claims": "verdicts on all claims",
-    "errata": "checked errata of each paper",
-    "environment": "the file to write with commit, versions, processor and threads",
-    "out": "the file to write",
-    "curves": "the script to write, with the curves that the page draws",
-    "run": "the script to write, with commit, versions, machine and date",
-    **{suffix: f"the .{suffix} to write" for suffix in SUFFIXES},
-}
 
-Handler = Callable[[argparse.Namespace], int | None] | str
+Handler = Callable[[argparse.Namespace], int | None]
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -58,20 +38,14 @@ def add_command(
     handler: Handler,
     text: str,
     example: str,
-    *,
-    reads: Sequence[str] = (),
-    writes: Sequence[str] = (),
     **more: Any,
 ) -> argparse.ArgumentParser:
     """Add a command whose help ends with an example.
 
     Parameters
     ----------
-    handler : function of all arguments; or "MODULE:FUNCTION", called with the arguments named like its
-        parameters.
+    handler : function of all arguments.
     example : arguments that follow the command's name.
-    reads, writes : names of arguments that are files of the workflow: those that it reads must not have
-        changed since they were made, those that it writes are recorded (see `replifed.store.hashes`).
     """
     parser = commands.add_parser(
         name,
@@ -81,73 +55,8 @@ def add_command(
         **more,
     )
     parser.epilog = f"example:\n  {parser.prog} {example}".rstrip()
-    parser.set_defaults(handler=handler, reads=reads, writes=writes)
+    parser.set_defaults(handler=handler)
     return parser
-
-
-def add_step(
-    commands: Any,
-    name: str,
-    handler: Handler,
-    text: str,
-    example: str,
-    *,
-    names: Sequence[str] = (),
-    reads: Sequence[str] = (),
-    writes: Sequence[str] = ("out",),
-    optional: Sequence[str] = (),
-    settings: bool = True,
-    scaled: bool = False,
-) -> argparse.ArgumentParser:
-    """Add a step of the workflow: a command with the arguments `names`, whose files are all options.
-
-    Parameters
-    ----------
-    optional : files that may be missing; may include "settings".
-    settings, scaled : whether it takes settings as JSON, and the scale of the run.
-    """
-    parser = add_command(commands, name, handler, text, example, reads=reads, writes=writes)
-    for argument in names:
-        parser.add_argument(argument)
-    if scaled:
-        parser.add_argument("--scale", required=True, help="scale of the run: paper, small or tiny")
-    if settings:
-        add_settings(parser, required="settings" not in optional)
-    for file in (*reads, *writes):
-        flag = f"--{file.replace('_', '-')}"
-        if file in ("inputs", "outputs"):
-            parser.add_argument(
-                flag, type=key_and_file, nargs="+", action="extend", default=[], metavar="KEY=FILE"
-            )
-        elif file == "errata":
-            add_file(parser, flag, nargs="*", default=[], help=_FILES[file])
-        else:
-            add_file(parser, flag, required=file not in optional, help=_FILES[file])
-    return parser
-
-
-def call(handler: Handler, arguments: argparse.Namespace) -> int:
-    """Call the handler of a command; return its status."""
-    if not isinstance(handler, str):
-        return handler(arguments) or 0
-    module, _, name = handler.partition(":")
-    function = getattr(import_module(module), name)
-    given = {**vars(arguments)}
-    if "inputs" in given:
-        files: dict[str, list[Path]] = {}  # a key may have several files: a partition and its table
-        for key, file in given["inputs"]:
-            files.setdefault(key, []).append(file)
-        given["inputs"] = files
-    if "outputs" in given:
-        given["outputs"] = dict(given["outputs"])
-    function(**{key: given[key] for key in inspect.signature(function).parameters if key in given})
-    return 0
-
-
-def add_settings(parser: argparse.ArgumentParser, required: bool = True) -> None:
-    """Add a step's settings as JSON, which the workflow passes."""
-    text = "settings of this step"
-    parser.add_argument("--settings", type=json_object, metavar="JSON", required=required, help=text)
 
 
 def add_file(parser: argparse.ArgumentParser, name: str, **more: Any) -> None:
@@ -156,7 +65,7 @@ def add_file(parser: argparse.ArgumentParser, name: str, **more: Any) -> None:
 
 
 def add_out(parser: argparse.ArgumentParser, **more: Any) -> None:
-    """Add the file that a step of the workflow writes."""
+    """Add the file that a command writes."""
     add_file(parser, "--out", **{"required": True, **more})
 
 
@@ -198,34 +107,6 @@ def _at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text}: give a whole number, at least 1")
     return int(text)
-
-
-def json_object(text: str) -> dict[str, Any]:
-    """Parse an argument that is a JSON object."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise argparse.ArgumentTypeError(f"not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError("expected a JSON object")
-    return value
-
-
-def key_and_file(text: str) -> tuple[str, Path]:
-    """Parse an argument of the form KEY=FILE."""
-    key, equals, file = text.partition("=")
-    if not (key and equals and file):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=FILE")
-    return key, Path(file)
-
-
-def files_of(arguments: argparse.Namespace, names: Sequence[str]) -> Iterator[Path]:
-    """Yield the files in the named arguments: one, several, or several by key."""
-    for name in names:
-        value = getattr(arguments, name)
-        for item in value if isinstance(value, list) else [value]:
-            if item is not None:
-                yield Path(item[1] if isinstance(item, tuple) else item)
 
 
 def load_config(arguments: argparse.Namespace) -> dict[str, Any]:

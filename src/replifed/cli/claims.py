@@ -1,4 +1,4 @@
-"""`replifed claims` and `replifed errata`: verdicts on the papers, and their references."""
+"""`replifed claims`: verdicts on the papers, and their references."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from replifed.cli.arguments import (
     add_command,
     add_configfile,
     add_file,
-    add_out,
     add_small,
-    add_step,
     load_config,
     refuse_small,
     with_small,
 )
 from replifed.errors import ConfigError, ReplifedError
 from replifed.parts import own_papers, paper_names
+from replifed.store import hashes
 
 
 def add(commands: Any) -> None:
@@ -48,11 +47,11 @@ def add(commands: Any) -> None:
     add_file(claims, "--golden", help=text)
     add_small(claims)
     add_configfile(claims)
-    parts = claims.add_subparsers(title="references, and steps that the workflow calls", metavar="COMMAND")
+    parts = claims.add_subparsers(title="references", metavar="COMMAND")
 
     example = "--golden tests/golden/small.csv --file results/small/claims.csv"
     text = "Compare what was measured with reference numbers; exits with status 1 if something moved."
-    check = add_command(parts, "check", _check, text, example, reads=("file",), **NO_DEFAULTS)
+    check = add_command(parts, "check", _check, text, example, **NO_DEFAULTS)
     text = (
         "Make the measured claims the reference, printing old, new and difference; with a folder as "
         "--golden, by default of the papers' scale, the whole run whose claims.csv this is."
@@ -72,7 +71,7 @@ def add(commands: Any) -> None:
     document = add_command(
         parts,
         "document",
-        "replifed.papers.jobs:document",
+        _document,
         "Write a page for each paper: every checkable sentence, its claims or why it has none, and their "
         "verdicts; the score, as a picture, a line in the README and a table in docs/score.md; and the rules "
         "of verdicts, as tables in docs/verdicts.md.",
@@ -88,46 +87,6 @@ def add(commands: Any) -> None:
     ):
         text = f"file with the {what}, between its marks; default: {default}"
         add_file(document, name, default=Path(default), help=text)
-
-    measure = add_step(
-        parts,
-        "measure",
-        "replifed.papers.jobs:measure_claims",
-        "Measure the claims of one paper.",
-        "fedht --settings JSON --scale paper "
-        "--inputs run:simulation1/fedht=FILE --out results/fedht/claims.csv",
-        names=("paper",),
-        reads=("inputs",),
-        writes=("out", "environment"),
-        optional=("environment",),
-        scaled=True,
-    )
-    measure.add_argument("--only", metavar="CLAIM", help="only this claim, by its id without the paper")
-
-    collect = add_command(
-        parts,
-        "collect",
-        "replifed.papers.jobs:collect_claims",
-        "Join the claims of all papers, and write the status of each statement.",
-        "results/fedht/claims.csv --out results/claims.csv "
-        "--statements results/statements.csv --not-claimed results/not_claimed.csv",
-        reads=("files",),
-        writes=("out", "statements", "not_claimed"),
-    )
-    add_file(collect, "files", nargs="+")
-    add_out(collect)
-    add_file(collect, "--statements", required=True, help="status of each statement")
-    add_file(collect, "--not-claimed", required=True, help="statements without a claim")
-
-    add_step(
-        commands,
-        "errata",
-        "replifed.papers.jobs:measure_errata",
-        "Step of the workflow: check the errata of one paper.",
-        "fedht --out results/fedht/errata.csv",
-        names=("paper",),
-        settings=False,
-    )
 
 
 def _show(arguments: argparse.Namespace) -> int:
@@ -187,6 +146,7 @@ def _show_reference(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     from replifed.claims import reference
 
+    hashes.check([arguments.file])
     golden = _reference(arguments)
     compared, faults = reference.compare(arguments.file, golden)
     if not compared:
@@ -257,6 +217,14 @@ def _reference(arguments: argparse.Namespace) -> Path:
     if golden := arguments.golden or reference.reference_of(files.read(arguments.file)):
         return golden
     raise ConfigError(f"there is no reference for the scale of {arguments.file}; name one with --golden")
+
+
+def _document(arguments: argparse.Namespace) -> None:
+    from replifed.papers import jobs
+
+    jobs.document(
+        arguments.folder, arguments.golden, arguments.readme, arguments.score_page, arguments.rules_page
+    )
 
 
 def _log(arguments: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ from replifed.cli.arguments import (
     NO_DEFAULTS,
     add_command,
     add_out,
-    add_settings,
     add_snakemake,
     call_snakemake,
 )
 from replifed.errors import ConfigError
+from replifed.store import hashes
 
 
 def add(commands: Any) -> None:
@@ -35,16 +36,10 @@ def add(commands: Any) -> None:
     _add_source(fetch)
 
     text, example = "Parse a fetched data set and check it.", "mnist --out data/parsed/mnist.npz"
-    parse = add_command(parts, "parse", _parse, text, example, writes=("out",), **NO_DEFAULTS)
+    parse = add_command(parts, "parse", _parse, text, example, **NO_DEFAULTS)
     parse.add_argument("id", metavar="DATASET")
     _add_raw_dir(parse)
     add_out(parse, required=False, default=None, help="default: parsed/DATASET.npz beside the raw folder")
-
-    text, example = "Read and check a data set of your own.", "mine --settings JSON --out mine.npz"
-    own = add_command(parts, "own", "replifed.data.own:parse", text, example, writes=("out",), **NO_DEFAULTS)
-    own.add_argument("name", metavar="DATASET")
-    add_settings(own)
-    add_out(own)
 
     text = "Print the form and files of each fetched data set."
     _add_raw_dir(add_command(parts, "status", _status, text, "", **NO_DEFAULTS))
@@ -81,19 +76,22 @@ def _default(arguments: argparse.Namespace) -> None:
 
 
 def _fetch(arguments: argparse.Namespace) -> None:
-    """Fetch the named data sets, or all of them, and print one line for each."""
-    from replifed.data.catalogue import CATALOGUE, PACKAGED, get
-    from replifed.data.fetch import fetch
-
     given = vars(arguments)
-    # The workflow passes all settings that a job may depend on; by hand, the others are as configured.
+    # What is not given is as configured.
     chosen = {} if {"raw_dir", "policy"} <= given.keys() else _configured("data")
     chosen = chosen | {
         key: given[key] for key in ("policy", "mirror", "substitutes", "refresh") if key in given
     }
-    raw_dir = _raw_dir(arguments)
-    for dataset in [get(id_) for id_ in arguments.ids] or CATALOGUE.values():
-        record = fetch(dataset, raw_dir, **chosen)
+    fetch(arguments.ids, _raw_dir(arguments), **chosen)
+
+
+def fetch(ids: Sequence[str], raw_dir: Path, **chosen: Any) -> None:
+    """Fetch the named data sets, or all of them, and print one line for each."""
+    from replifed.data import fetch as fetching
+    from replifed.data.catalogue import CATALOGUE, PACKAGED, get
+
+    for dataset in [get(id_) for id_ in ids] or CATALOGUE.values():
+        record = fetching.fetch(dataset, raw_dir, **chosen)
         files = [file["name"] for file in record["files"]]
         copy = ["the copy in the package"] * (record["form"] == PACKAGED)
         print(", ".join([f"{dataset.id}: {record['kind']}", *copy, *files]))
@@ -102,14 +100,20 @@ def _fetch(arguments: argparse.Namespace) -> None:
 
 
 def _parse(arguments: argparse.Namespace) -> None:
-    from replifed.data.catalogue import get
-    from replifed.data.parse import parse
-
     raw_dir = _raw_dir(arguments)
     arguments.out = arguments.out or raw_dir.parent / "parsed" / f"{arguments.id}.npz"
-    meta = parse(get(arguments.id), raw_dir, arguments.out)
+    parse(arguments.id, raw_dir, arguments.out)
+    hashes.record([arguments.out])
+
+
+def parse(id_: str, raw_dir: Path, out: Path) -> None:
+    """Parse a fetched data set, check it, and print what it holds."""
+    from replifed.data import parse as parsing
+    from replifed.data.catalogue import get
+
+    meta = parsing.parse(get(id_), raw_dir, out)
     counts = ", ".join(f"{value} {name}" for name, value in meta["counts"].items() if value is not None)
-    print(f"{arguments.id}: {meta['kind']}, {counts}")
+    print(f"{id_}: {meta['kind']}, {counts}")
 
 
 def _status(arguments: argparse.Namespace) -> None:

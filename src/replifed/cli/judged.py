@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from replifed.claims import files, scores
-from replifed.claims.sentences import of_paper
 from replifed.errors import ConfigError
 from replifed.papers import jobs
 from replifed.parts import lone_paper, part, typed
+from replifed.report.sentences import of_paper
 from replifed.settings import needs, subsets
 from replifed.settings.checks import validate
 from replifed.settings.reading import read_file

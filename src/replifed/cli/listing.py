@@ -48,9 +48,15 @@ def add(commands: Any) -> None:
     add_configfile(listed)
 
     text = "Write the JSON schema from which editors complete and check the files in config/."
-    schema = add_command(commands, "schema", "replifed.settings:write_schema", text, "")
+    schema = add_command(commands, "schema", _schema, text, "")
     default = "config/config.schema.json"
     add_out(schema, required=False, default=Path(default), help=f"the file to write; default {default}")
+
+
+def _schema(arguments: argparse.Namespace) -> None:
+    from replifed.settings import write_schema
+
+    write_schema(arguments.out)
 
 
 def _list(arguments: argparse.Namespace) -> None:

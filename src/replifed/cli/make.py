@@ -102,15 +102,17 @@ def named(name: str, config: Mapping[str, Any]) -> str:
 
 def files(name: str, config: Mapping[str, Any]) -> list[str]:
     """Return the files of an artefact, the target first; none for a paper and for all."""
-    from replifed.settings.needs import makeable
-    from replifed.workflow.plan import SUFFIXES
+    from replifed.workflow.jobs import files as made
 
-    paper, slash, artefact = name.partition("/")
-    if not slash:
+    if "/" not in name:
         return []
-    numbers, *shown = SUFFIXES[makeable(config[paper])[artefact]["kind"]]
-    folder = f"{config['paths']['figures']}/{paper}/{artefact}"
-    return [f"{folder}.{suffix}" for suffix in (*shown, numbers)]
+    numbers, *shown = made(_kind(name, config), name, config["paths"])
+    return [*shown, numbers]
+
+
+def _kind(name: str, config: Mapping[str, Any]) -> str:
+    paper, _, artefact = name.partition("/")
+    return config[paper]["artefacts"][artefact]["kind"]
 
 
 def _make_claims(arguments: argparse.Namespace, config: Mapping[str, Any]) -> int:
@@ -172,7 +174,7 @@ def _of_statement(
 
 def _verdicts(name: str, config: Mapping[str, Any], options: str, every: bool) -> Iterator[str]:
     """Yield the claims on an artefact; or the score of a paper, or of all, and where a paper's files are."""
-    from replifed.workflow.plan import Plan
+    from replifed.workflow.closing import score_lines
 
     paper, _, artefact = name.partition("/")
     results = config["paths"]["results"]
@@ -180,11 +182,11 @@ def _verdicts(name: str, config: Mapping[str, Any], options: str, every: bool) -
         if paper in config["papers"]:
             yield from (f"{config['paths']['figures']}/{paper}", f"{results}/{paper}/report.html")
         judged = config["papers"] if name in _JUDGED else [paper] if paper in config["papers"] else []
-        yield from Plan(config, lambda *_: []).score_lines(judged)
+        yield from score_lines(config["paths"], judged)
         return
     measured = Path(results, paper, "claims.csv")
     measures = f"`snakemake {measured} --cores 2{options}`"
-    inputs = _inputs(paper, artefact, config)
+    inputs = _inputs(name, config)
     runs = [file for key, files in inputs.items() if not key.startswith("data:") for file in files]
     gone = [file for file in runs if not file.is_file()]
     if gone:  # Snakemake does not miss what lies before a figure that is there
@@ -225,14 +227,13 @@ def _claims_on(paper: str, artefact: str) -> int:
     return sum(claim.artefact == artefact for claim in claims_of(paper))
 
 
-def _inputs(paper: str, artefact: str, config: Mapping[str, Any]) -> dict[str, list[Path]]:
-    """Return the files that an artefact shows, by key."""
-    from replifed.settings.needs import artefact_keys, makeable
-    from replifed.workflow.plan import Plan
+def _inputs(name: str, config: Mapping[str, Any]) -> dict[str, list[Path]]:
+    """Return the files that an artefact shows, by their names."""
+    from replifed.workflow.jobs import Table
 
-    plan = Plan(config, lambda *_: [])
-    keys = artefact_keys(makeable(config[paper])[artefact])
-    return {key: [Path(file) for file in plan.files_of(paper, key)] for key in keys}
+    table = Table(config)
+    reads = table[f"{_kind(name, config)}:{name}"].reads
+    return {one: [Path(file) for file in table.files(key)] for one, key in reads.items()}
 
 
 def _of_artefact(

@@ -127,11 +127,10 @@ def _manifest(run: Any, config: dict[str, Any]) -> bytes:
     """List what is there of the papers of a run, and the raw files of their data, by recorded hashes."""
     from replifed.runs.compared import papers
     from replifed.store import manifest
-    from replifed.workflow.plan import Plan
+    from replifed.workflow.jobs import Table
 
     made = [paper for paper in config["papers"] if paper in papers(run)]
-    plan = Plan({**config, "papers": made}, lambda *_: [])
-    return manifest.of_folders(plan.verified_folders()).encode()
+    return manifest.of_folders(Table({**config, "papers": made}).verified_folders()).encode()
 
 
 def _unjudged(run: Any, papers: Iterable[str], arguments: argparse.Namespace) -> list[str]:

@@ -233,7 +233,8 @@ def collect_claims(files: list[Path], out: Path, statements: Path, not_claimed: 
     """Join the claims of several papers; write the status of statements, and those without a claim."""
     from replifed.claims import scores
     from replifed.claims.files import collect
-    from replifed.claims.sentences import of_paper, write_not_claimed
+    from replifed.claims.sentences import write_not_claimed
+    from replifed.report.sentences import of_paper
 
     rows = collect(files, out)
     scores.write(rows, statements)
@@ -261,10 +262,9 @@ def document(folder: Path, golden: Path, readme: Path, score_page: Path, rules_p
     from replifed.claims import scores
     from replifed.claims.axes import Axes
     from replifed.claims.reference import verdicts
-    from replifed.claims.sentences import of_paper
     from replifed.report import rules
     from replifed.report.score import inserted, picture, score, summary, table
-    from replifed.report.sentences import Texts, page
+    from replifed.report.sentences import Texts, of_paper, page
 
     found = []
     for paper in paper_names():

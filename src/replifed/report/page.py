@@ -20,12 +20,13 @@ from replifed.claims.claim import DATA_KINDS, Kind
 from replifed.claims.errata import read as read_errata
 from replifed.claims.files import MARKS, number_text, read
 from replifed.claims.rules import VERDICTS, listed
-from replifed.claims.sentences import not_claimed, of_paper
+from replifed.claims.sentences import not_claimed
 from replifed.parts import finding_file, text_of
 from replifed.report.artefacts import in_order, is_own, words_of
 from replifed.report.findings import blocks, main_claims, summary
 from replifed.report.run import facts
 from replifed.report.section import artefact_section, by_part, link
+from replifed.report.sentences import of_paper
 from replifed.settings.needs import used_experiments
 from replifed.store.atomic import write_text
 from replifed.store.provenance import canonical_json

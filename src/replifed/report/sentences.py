@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from replifed.claims import scores
 from replifed.claims.axes import EXPLAINED, PRINTED, Axes
 from replifed.claims.files import number_text
 from replifed.claims.scores import Row
-from replifed.claims.sentences import Sentence
+from replifed.claims.sentences import Sentence, merged, read
+from replifed.parts import part, sentences_file
 from replifed.report.by_reading import picture
 
 MOST = 2  # claims of which the numbers are told
@@ -55,6 +57,12 @@ Claims that fail in the account that decides, by [these rules](../verdicts.md#fr
 | claim | the paper says | measured | off by | why, as far as it is known |
 | --- | --- | --- | --- | --- |
 """
+
+
+def of_paper(paper: str) -> list[Sentence]:
+    """Return the checkable sentences of a paper in its order, with and without claims."""
+    claimed = getattr(import_module(part(paper, "claims")), "SENTENCES", ())
+    return merged(claimed, read(paper, sentences_file(paper)))
 
 
 class Texts(NamedTuple):

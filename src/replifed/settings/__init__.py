@@ -3,8 +3,8 @@
 Typed classes are the single truth for keys, types, ranges, defaults and descriptions: `fields` holds those
 that papers share, ``replifed.papers.<paper>.settings`` those of a paper. `checks` adds errors that no key
 shows by itself: names that must exist elsewhere, numbers that must fit together. All errors are reported
-together, one line each, before any job starts. Jobs get plain JSON, which `subsets` selects from the checked
-configuration and `typed` turns into an object of the paper's class again.
+together, one line each, before any job starts. Jobs read the checked configuration from one file; `subsets`
+selects what each depends on, and `typed` makes an object of the paper's class of it.
 """
 
 from replifed.settings.checks import load, typed, validate, write_schema

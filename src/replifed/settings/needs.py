@@ -36,29 +36,10 @@ def artefact_keys(artefact: Mapping[str, Any]) -> list[str]:
     return [*keys, *(f"{kind}:{name}" for name in partitioned for kind in ("partition", "data"))]
 
 
-def artefacts_keys(paper_config: Mapping[str, Any]) -> list[str]:
-    """Return the names of the files that all artefacts of a paper are made from."""
-    return _keys_of(artefacts(paper_config))
-
-
-def joint_artefacts(paper_config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the artefacts that one job may make: those that wait for runs or searches."""
-    made = artefacts(paper_config)
-    return {name: entry for name, entry in made.items() if "runs" in entry or "tuned" in entry}
-
-
-def joint_keys(paper_config: Mapping[str, Any]) -> list[str]:
-    """Return the names of the files that artefacts which one job may make are made from."""
-    return _keys_of(joint_artefacts(paper_config))
-
-
-def _keys_of(made: Mapping[str, Any]) -> list[str]:
-    return list(dict.fromkeys(key for artefact in made.values() for key in artefact_keys(artefact)))
-
-
 def claim_keys(paper_config: Mapping[str, Any]) -> list[str]:
     """Return the names of the files that claims are measured on: those of artefacts, but no parsed data."""
-    return [key for key in artefacts_keys(paper_config) if not key.startswith("data:")]
+    keys = (key for artefact in artefacts(paper_config).values() for key in artefact_keys(artefact))
+    return [key for key in dict.fromkeys(keys) if not key.startswith("data:")]
 
 
 def used_experiments(artefact: Mapping[str, Any]) -> list[str]:
@@ -70,23 +51,3 @@ def used_experiments(artefact: Mapping[str, Any]) -> list[str]:
 def experiments_read(paper_config: Mapping[str, Any]) -> set[str]:
     """Return the experiments that the targets of a paper read."""
     return {name for artefact in artefacts(paper_config).values() for name in used_experiments(artefact)}
-
-
-def used_datasets(config: Mapping[str, Any]) -> list[str]:
-    """Return the data sets that the targets of all listed papers need, sorted."""
-    sections = [config[paper] for paper in config["papers"]]
-    used = [section["experiments"][name] for section in sections for name in experiments_read(section)]
-    return sorted({experiment["dataset"] for experiment in used if "dataset" in experiment})
-
-
-def groups(paper_config: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return by method the experiments on which one job tunes and runs it, if ``together`` is true.
-
-    Experiments that no target reads are not grouped.
-    """
-    by_method: dict[str, list[str]] = {}
-    used = experiments_read(paper_config) if paper_config.get("together") is True else ()
-    for name, experiment in paper_config["experiments"].items():
-        for method in experiment["methods"] if name in used else ():
-            by_method.setdefault(method, []).append(name)
-    return by_method

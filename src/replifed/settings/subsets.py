@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from replifed.errors import ConfigError
-from replifed.settings.needs import artefact_keys, artefacts, experiments_read, joint_artefacts
+from replifed.settings.needs import artefacts, experiments_read
 from replifed.settings.reading import deep_merge
 
 # Settings of reported runs that tuning does not use.
@@ -41,17 +41,6 @@ def settings_for(step: str, paper_config: Mapping[str, Any], name: str = "") -> 
         case _:
             settings = _experiment_settings(step, name, paper_config["experiments"][name])
     return {"seed": paper_config["seed"], **settings}
-
-
-def artefacts_settings(paper_config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `settings_for` step "artefact" by artefact, of those that one job may make.
-
-    Each has the keys of its ``inputs``, too.
-    """
-    return {
-        name: {**settings_for("artefact", paper_config, name), "inputs": artefact_keys(artefact)}
-        for name, artefact in joint_artefacts(paper_config).items()
-    }
 
 
 def _experiment_settings(step: str, name: str, experiment: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Source files that a job depends on, and hashes of sources and settings.
 
 Files are parsed, not imported: this takes milliseconds, and finds imports inside functions. The workflow
-lists the result as inputs of a job, so that an edit reruns exactly the jobs that depend on it.
+gives each job a hash of the result, so that an edit reruns exactly the jobs that depend on it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.util import resolve_name
@@ -18,7 +17,6 @@ from typing import Any
 
 from replifed.errors import ReplifedError
 from replifed.parts import own_folders
-from replifed.store.atomic import write_text
 from replifed.store.hashes import file_hash
 
 # Folder that holds the package `replifed`, in a checkout and in an installation.
@@ -76,24 +74,12 @@ def source_hash(module: str, root: Path = SOURCE_ROOT) -> str:
 
 
 @cache
-def source_stamp(modules: tuple[str, ...], root: Path, folder: Path) -> str:
-    """Return one small file below `folder` that stands for the `sources` of modules, without the registry.
-
-    The name of its folder is a hash of their content, so that an edit gives a job another input. With dozens
-    of sources as inputs of hundreds of jobs, Snakemake would spend its time on their times and sizes. Each
-    such file has its own folder: Snakemake lists a folder once, and would miss files that are added later.
-    """
+def source_listing(modules: tuple[str, ...], root: Path) -> str:
+    """Return the hashes and names of the `sources` of modules, a line each, without the registry."""
     files = {file for module in modules for file in _sources(module, root)} - {root / _REGISTRY}
     text = _listed(files, root, _sha256)
     # The class of a custom method is not part of its file's content.
-    text += "".join(f"{module}\n" for module in modules if ".py:" in module)
-    stamp = folder / hashlib.sha256(text.encode()).hexdigest()[:32] / "files"
-    if not stamp.is_file():
-        write_text(stamp, text)
-    # Only its name may rerun a job, not its time. (In a shared folder it may be someone else's.)
-    if stamp.stat().st_mtime:
-        os.utime(stamp, (0, 0))
-    return str(stamp)
+    return text + "".join(f"{module}\n" for module in modules if ".py:" in module)
 
 
 # Sources do not change during a process.

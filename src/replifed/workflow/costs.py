@@ -103,14 +103,18 @@ def estimate(job: str, known: Mapping[str, float], artefacts: Mapping[str, int])
     >>> known = {"fedht/mnist_and_3_more/fedavg": 8.0, "fedht/artefacts": 30.0}
     >>> estimate("fedht/mnist/fedavg", known, {}), estimate("fedht/fig1", known, {"fedht": 10})
     (3.5, 4.5)
+    >>> estimate("fedht/rcv1_and_1_more/fedavg", known, {})  # two of these four
+    5.5
     """
+    some = re.search(r"_and_(\d+)_more(/|$)", job)
+    parts = int(some[1]) + 1 if some else 1
     for name in recorded(job, known):
         if name == job:
             return known[name]
         paper, middle, *_ = name.split("/")
         grouped = re.fullmatch(_GROUP, middle)
         count = int(grouped[1]) + 1 if grouped else artefacts.get(paper)
-        return known[name] / count + _START if count else None
+        return parts * known[name] / count + _START if count else None
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from replifed.algorithms.registry import METHODS
 from replifed.errors import DataError
-from replifed.parts import COMPARE, COMPARED, part
+from replifed.parts import COMPARED, part
 from replifed.runs.opened import Run
 from replifed.settings import settings_for
 from replifed.settings.comparison import comparison
@@ -16,7 +16,7 @@ from replifed.store import hashes
 from replifed.store.atomic import replacing
 from replifed.store.histories import read_history
 from replifed.store.provenance import canonical_json, source_hash
-from replifed.workflow.plan import LENT, Plan
+from replifed.workflow.jobs import files
 
 
 class Lent(NamedTuple):
@@ -33,7 +33,6 @@ def lend(config: Mapping[str, Any], reference: Run, make: Callable[[list[str]], 
     the reference. `make` makes files of the workflow, such as the split; it returns a status.
     """
     section = comparison(config) or {"experiments": {}}
-    plan = Plan({**config, COMPARE: section}, lambda *_: [])
     runs: list[str] = []
     reasons: dict[str, str] = {}
     for experiment, one in section["experiments"].items():
@@ -44,28 +43,32 @@ def lend(config: Mapping[str, Any], reference: Run, make: Callable[[list[str]], 
             method
             for method in one["methods"]
             if f"histories/{COMPARED}/{experiment}/{method}.parquet" in reference
-            and not Path(plan.in_results(f"{COMPARED}/{experiment}/{method}.parquet")).is_file()
+            and not _made(config, f"run:{COMPARED}/{experiment}/{method}").is_file()
         ]
-        reason = _of_the_split(plan, experiment, one, reference, make) if names else ""
+        reason = _of_the_split(config, experiment, one, reference, make) if names else ""
         for method in names:
             if why := reason or _of_the_run(config, experiment, method, reference):
                 reasons[method] = why
             else:
-                _copy(plan, experiment, method, reference)
+                _copy(config, experiment, method, reference)
                 runs.append(f"{experiment}/{method}")
     return Lent(runs, reasons)
 
 
 def _of_the_split(
-    plan: Plan, experiment: str, one: Mapping[str, Any], reference: Run, make: Callable[[list[str]], int]
+    config: Mapping[str, Any],
+    experiment: str,
+    one: Mapping[str, Any],
+    reference: Run,
+    make: Callable[[list[str]], int],
 ) -> str:
     """Say why no run on an experiment is taken: its clients hold other samples than the reference's."""
     if "partition" not in one:
         return ""
-    file = plan.in_results(f"{COMPARED}/{experiment}/partition.npz")
-    if not Path(file).is_file() and make([file]):
+    file = _made(config, f"partition:{COMPARED}/{experiment}")
+    if not file.is_file() and make([str(file)]):
         return "its data could not be split"
-    digest = hashes.file_hash(Path(file))
+    digest = hashes.file_hash(file)
     listed = {
         row["sha256"]
         for row in reference.rows("manifest.csv")
@@ -97,11 +100,11 @@ def _of_the_run(config: Mapping[str, Any], experiment: str, method: str, referen
     return f"other sources: {', '.join(changed)}" if changed else ""
 
 
-def _copy(plan: Plan, experiment: str, method: str, reference: Run) -> None:
+def _copy(config: Mapping[str, Any], experiment: str, method: str, reference: Run) -> None:
     for kind, end, suffix in (("histories", ".parquet", ".parquet"), ("tuned", ".json", ".tuned.json")):
         name = f"{kind}/{COMPARED}/{experiment}/{method}{end}"
         if name in reference:
-            file = Path(plan.in_results(f"{LENT}/{experiment}/{method}{suffix}"))
+            file = _made(config, f"lent:{experiment}/{method}{suffix}")
             content = reference.read(name)
             if (
                 not file.is_file() or file.read_bytes() != content
@@ -109,3 +112,9 @@ def _copy(plan: Plan, experiment: str, method: str, reference: Run) -> None:
                 with replacing(file) as temporary:
                     temporary.write_bytes(content)
             hashes.record([file])
+
+
+def _made(config: Mapping[str, Any], key: str) -> Path:
+    """Return the first file that a job makes."""
+    kind, _, name = key.partition(":")
+    return Path(files(kind, name, config["paths"])[0])

@@ -21,8 +21,8 @@ from typing import Any
 from replifed.errors import ConfigError, ReplifedError, meant, unknown_name
 from replifed.settings import needs
 from replifed.settings.reading import read_file, read_value
-from replifed.settings.retired import retired
-from replifed.workflow.plan import LENT, SHARES, Plan
+from replifed.settings.retired import retired, unknown_artefact
+from replifed.workflow.jobs import LENT, SHARES, SUFFIXES, Table
 
 _SETTINGS_FILE = (".yaml", ".yml", ".json")
 # Folders of results and figures that belong to no paper: benchmarks, shares of runs, what the reference run
@@ -141,50 +141,56 @@ def find_cache() -> None:
         print(f"replifed: {usual} cannot be written; caches are kept in {other}", file=sys.stderr)
 
 
-def check_targets(plan: Plan, targets: Iterable[str], rules: Iterable[Any]) -> None:
-    """Reject targets that are neither a rule, nor a file that a rule makes, nor a file that exists.
+def check_targets(table: Table, names: Iterable[str], targets: Iterable[str], rules: Iterable[Any]) -> None:
+    """Reject targets that have no name, and are no file that a rule makes, nor one that exists.
 
     Parameters
     ----------
-    rules : Snakemake's rules, each with a `name` and `is_producer`.
+    names : of targets that are no files.
+    rules : Snakemake's, each with `is_producer`.
     """
-    by_name = {rule.name: rule for rule in rules}
-    names = {name for name, rule in by_name.items() if not rule.has_wildcards()}
+    names, rules = list(names), list(rules)
     for target in targets:
-        if target not in by_name:
-            _check_file(plan, target)
-            if not Path(target).exists() and not any(rule.is_producer(target) for rule in by_name.values()):
-                raise ConfigError(unknown_target(plan, target, names))
+        if target not in names:
+            _check_file(table, target)
+            if not Path(target).exists() and not any(rule.is_producer(target) for rule in rules):
+                raise ConfigError(unknown_target(table, target, names))
 
 
-def _check_file(plan: Plan, target: str) -> None:
+def _check_file(table: Table, target: str) -> None:
     """Reject a file of the figures or results that belongs to no paper, artefact, experiment or method."""
-    for folder, check in ((plan.in_figures(""), _check_figure), (plan.in_results(""), _check_result)):
-        paper, slash, name = target.removeprefix(folder).partition("/")
-        if target.startswith(folder) and slash:
-            _check_known("paper", paper, target, [*plan.sections, *_RESERVED])
-            if paper in plan.sections and target != plan.comparison_report():
-                check(plan, paper, name, target)
+    paths = table.config["paths"]
+    for folder, check in ((paths["figures"], _check_figure), (paths["results"], _check_result)):
+        paper, slash, name = target.removeprefix(f"{folder}/").partition("/")
+        if target.startswith(f"{folder}/") and slash:
+            _check_known("paper", paper, target, [*table.sections, *_RESERVED])
+            if paper in table.sections and table.maker(target) is None:
+                check(table, paper, name, target)
 
 
-def _check_figure(plan: Plan, paper: str, name: str, target: str) -> None:
+def _check_figure(table: Table, paper: str, name: str, target: str) -> None:
     artefact = name.partition(".")[0]
-    own = plan.files_of_artefact(paper, artefact)
-    if target not in own:
-        raise ConfigError(f"{target} is not made; of this artefact there are: {', '.join(own)}")
+    known = needs.makeable(table.config[paper])
+    if artefact not in known:
+        raise ConfigError(unknown_artefact(paper, table.config[paper], artefact, known))
+    own = _files_of(table, paper, artefact)
+    raise ConfigError(f"{target} is not made; of this artefact there are: {', '.join(own)}")
 
 
-def _check_result(plan: Plan, paper: str, name: str, target: str) -> None:
+def _check_result(table: Table, paper: str, name: str, target: str) -> None:
     experiment, slash, file = name.partition("/")
     if not slash:
         return
-    if experiment == "claims":
-        plan.claim_inputs(paper, file.removesuffix(".csv"))
-    elif file.startswith("partition."):
-        plan.partition_inputs(paper, experiment)
-    elif file.endswith((".parquet", ".tuned.json")):
-        methods = plan.experiment(paper, experiment)["methods"]
-        _check_known("method of this experiment", file.partition(".")[0], target, methods)
+    experiments = table.config[paper]["experiments"]
+    if file.startswith("partition.") or file.endswith((".parquet", ".tuned.json")):
+        if experiment not in experiments:
+            raise ConfigError(unknown_name(f"experiment of {paper}", experiment, experiments))
+        if file.startswith("partition."):
+            raise ConfigError(
+                f"experiment {experiment} of {paper} has no section `partition` to make one from"
+            )
+        method = file.partition(".")[0]
+        _check_known("method of this experiment", method, target, experiments[experiment]["methods"])
 
 
 def _check_known(kind: str, name: str, target: str, known: Iterable[str]) -> None:
@@ -192,17 +198,23 @@ def _check_known(kind: str, name: str, target: str, known: Iterable[str]) -> Non
         raise ConfigError(f"{target}: {unknown_name(kind, name, known)}")
 
 
-def unknown_target(plan: Plan, target: str, names: Iterable[str]) -> str:
+def _files_of(table: Table, paper: str, artefact: str) -> list[str]:
+    kind = table.config[paper]["artefacts"][artefact]["kind"]
+    return table.files(f"{kind}:{paper}/{artefact}")
+
+
+def unknown_target(table: Table, target: str, names: Iterable[str]) -> str:
     """Say that a target is unknown, or no longer made, and name the nearest rule or artefact."""
-    lines = retired(plan.config)
+    lines = retired(table.config)
     if target == "gallery":  # its rule is left out at other scales
         return f"{target} is made at the papers' scale alone: without --small and --configfile"
     if line := lines.get(target) or lines.get(Path(target).stem):
         return line
     names, (paper, _, artefact) = sorted(names), target.partition("/")
-    if paper in plan.sections and artefact in needs.makeable(plan.config[paper]):
-        file, *_ = plan.files_of_artefact(paper, artefact)
+    if paper in table.sections and artefact in needs.makeable(table.config[paper]):
+        file, *_ = _files_of(table, paper, artefact)
         return f"unknown target {target!r}; its file is {file}; or `replifed make {target}`"
-    if near := meant(target, [*names, *plan.artefact_files(*plan.sections)]):
+    drawn = [file for key, job in table.items() if job.kind in SUFFIXES for file in table.files(key)]
+    if near := meant(target, [*names, *drawn]):
         return f"unknown target {target!r}{near} (`replifed list` prints all)"
     return f"unknown target {target!r}; there are {', '.join(names)}, and the files of `replifed list`"
