@@ -6,11 +6,12 @@ import pandas as pd
 import pytest
 
 import planted_paper
-from replifed.claims import scores, sentences, tables
+from replifed.claims import scores, tables
 from replifed.claims.reference import accept
 from replifed.claims.verdicts import COLUMNS
 from replifed.errors import ConfigError, DataError, ReplifedError
 from replifed.papers import jobs
+from replifed.report import sentences
 from replifed.report.score import lines_around
 from replifed.settings import checks, fields, load, settings_for, typed
 from replifed.store.histories import read_history
