@@ -27,29 +27,9 @@ VARIABLE = "REPLIFED_PAPERS"
 LONE = "REPLIFED_PAPER"
 # What a paper cannot be called: rules and targets, keys of settings, modules and folders beside the papers'.
 TAKEN = {
-    *(
-        "all",
-        "claims",
-        "compare",
-        "comparison_report",
-        "data",
-        "errata",
-        "fetch",
-        "figure",
-        "gallery",
-        "help",
-    ),
-    *(
-        "join",
-        "manifest",
-        "measure_claim",
-        "measure_claims",
-        "own_dataset",
-        "paper_report",
-        "parse",
-        "partition",
-    ),
-    *("report", "run", "share", "single_report", "table", "tune", "verify"),
+    *("all", "claims", "compare", "comparison_report", "data", "errata", "fetch", "figure", "gallery"),
+    *("help", "join", "manifest", "measure_claim", "measure_claims", "own_dataset", "paper_report", "parse"),
+    *("partition", "report", "run", "share", "single_report", "table", "tune", "verify"),
     *("comparison", "datasets", "methods", "paper_folders", "papers", "paths", "scale"),
     *("inputs", "jobs", "benchmarks", "shares", "small", "tiny", "lent"),
 }
