@@ -32,14 +32,14 @@ class _State(NamedTuple):
 
 def _numpy_random() -> tuple[Any, bytes]:
     """Generator behind np.random, and its memory: `get_state` takes as long as a short round."""
-    bits = np.random.get_bit_generator()  # type: ignore[attr-defined]
+    bits = np.random.get_bit_generator()  # type: ignore[attr-defined, unused-ignore]
     known = isinstance(bits, np.random.MT19937)
     return bits, ctypes.string_at(bits.ctypes.state_address, _MT19937_BYTES) if known else b""
 
 
 def _set_numpy_random(saved: tuple[Any, bytes]) -> None:
     bits, memory = saved
-    np.random.set_bit_generator(bits)  # type: ignore[attr-defined]
+    np.random.set_bit_generator(bits)  # type: ignore[attr-defined, unused-ignore]
     ctypes.memmove(bits.ctypes.state_address, memory, len(memory))
 
 
@@ -60,7 +60,7 @@ _STATES = (
     _State("np.seterr", np.geterr, lambda saved: np.seterr(**saved)),
     _State("np.set_printoptions", np.get_printoptions, lambda saved: np.set_printoptions(**saved)),
     _State("the working folder", os.getcwd, os.chdir),
-    _State("the environment", lambda: dict(os.environ._data), _set_environment),  # type: ignore[attr-defined]
+    _State("the environment", lambda: dict(os.environ._data), _set_environment),  # type: ignore[attr-defined, unused-ignore]
     _State("the filters of warnings", lambda: [*warnings.filters], _set_filters),
     _State("the limit of recursion", sys.getrecursionlimit, sys.setrecursionlimit),
 )

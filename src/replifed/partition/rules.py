@@ -51,7 +51,8 @@ def split(y: NDArray, settings: Mapping[str, Any], rng: Generator) -> NDArray[np
 
 def _rounded(shares: NDArray) -> NDArray[np.int64]:
     """Round `shares` to whole numbers with the same sum, each by less than one."""
-    return np.diff(np.rint(np.cumsum(shares)).astype(np.int64), prepend=0)
+    bounds: NDArray[np.int64] = np.rint(np.cumsum(shares)).astype(np.int64)
+    return bounds - np.concatenate(([0], bounds[:-1]))
 
 
 def _iid(y: NDArray, sizes: NDArray, settings: Mapping[str, Any], rng: Generator) -> NDArray[np.int32]:

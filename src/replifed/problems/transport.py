@@ -265,7 +265,8 @@ class TrueMap:
     def __init__(self, pair: NDArray, dim: int, samples: NDArray) -> None:
         self.net = ICNN(dim=dim, hidden=benchmark_hidden(dim), strong=1e-2)
         self.pair = np.asarray(pair, dtype=float)
-        self.shift, self.scale = 0.0, 1.0
+        self.shift: NDArray | float = 0.0
+        self.scale = 1.0
         pushed = self(samples)
         self.shift = pushed.mean(axis=0)
         self.scale = 1 / np.sqrt(pushed.var(axis=0).mean())

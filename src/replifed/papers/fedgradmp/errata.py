@@ -195,7 +195,7 @@ def _follows_isometry(predicted: Callable[[float], float]) -> Outcome:
         BA = rng.standard_normal((rank, 60)) / math.sqrt(rank)
         ratios[rank] = isometry_constant(BA, 3, rng, 200) / predicted(rank)
     shown = ", ".join(f"{ratio:.3g}" for ratio in ratios.values())
-    holds = max(ratios.values()) < 1.5 * min(ratios.values())
+    holds = bool(max(ratios.values()) < 1.5 * min(ratios.values()))
     return Outcome(holds, f"isometry constants over what is predicted, at stable ranks 25 to 6400: {shown}")
 
 
@@ -333,7 +333,7 @@ def _bound_falls(predicted: Callable[[int], float]) -> Outcome:
         beta2 = (((slopes - mean) ** 2).sum(axis=-1).mean(axis=1) / square).max()
         ratios[N] = 2 * (1 + beta2) * square.max() / predicted(N)
     shown = ", ".join(f"{ratio / ratios[10]:.3g}" for ratio in ratios.values())
-    holds = max(ratios.values()) < 1.5 * min(ratios.values())
+    holds = bool(max(ratios.values()) < 1.5 * min(ratios.values()))
     return Outcome(holds, f"the bound over what is predicted, at N = 10, 40, 160 and 640: {shown}")
 
 
