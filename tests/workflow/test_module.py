@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -181,7 +182,8 @@ def test_without_the_package_one_line_says_what_to_install(deployed, tmp_path):
     copied = outer(tmp_path / "copied", rules)
     assert re.fullmatch(rf"{missing}CLONE, .*\n", without("replifed", copied.folder))
     whole = outer(tmp_path / "whole")
-    line = f"replifed: error: numba is not installed, which replifed needs: pip install {ROOT}\n"
+    install = f"pip install {shlex.quote(str(ROOT))}"
+    line = f"replifed: error: numba is not installed, which replifed needs: {install}\n"
     assert without("numba", whole.folder) == line
 
 
