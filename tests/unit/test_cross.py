@@ -221,6 +221,7 @@ def test_a_method_without_a_line_of_its_own_is_drawn_and_tabled():
         experiment=lambda name: typed("cross", SETTINGS),
         methods=lambda experiment: ["mine", "fedavg"],
         runs=lambda: [("a9a", "mine"), ("a9a", "fedavg")],
+        histories=lambda: [run.assign(experiment="a9a", method=method) for method in ("mine", "fedavg")],
         run=lambda experiment, method: run.assign(method=method),
         tuned=lambda experiment, method: {},
     )

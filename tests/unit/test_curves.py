@@ -12,8 +12,8 @@ import pytest
 from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.engine.simulate import nonzeros, objective, simulate
-from replifed.figures.boxes import explain_where_free
 from replifed.figures.curves import note, plot_curves, visible_range
+from replifed.figures.picture import explain_where_free
 from replifed.figures.style import Line, canvas, save, stamp
 from replifed.figures.summaries import on_log_scale, summarise
 from replifed.intervals import mean_interval
@@ -22,6 +22,7 @@ from replifed.papers.fedht.figures.objectives import local_steps_lines
 from replifed.papers.fedht.paper import LINES
 from replifed.papers.fedht.settings import Simulation
 from replifed.papers.fedht.simulations import simulation
+from replifed.papers.inputs import Inputs
 from replifed.randomness import Streams
 
 SETTINGS = {"seed": 1, "loss": "least_squares", "clients": 4, "samples": 12, "features": 30, "planted": 4}
@@ -276,11 +277,11 @@ def test_a_failed_write_leaves_the_old_picture(histories, tmp_path):
 # --- This paper's figures, through their CSV ---------------------------------------------------------
 
 
-class Inputs:
+class OfTwo(Inputs):
     """Runs of one of the paper's artefacts, made of two real ones."""
 
-    def __init__(self, histories, artefact):
-        self.histories, self.artefact = histories, ARTEFACTS[artefact]
+    def __init__(self, made, artefact):
+        self.made, self.artefact = made, ARTEFACTS[artefact]
 
     def experiment(self, name):
         return types.SimpleNamespace(condition=1.05, sparsity=9600, planted=1)
@@ -296,7 +297,7 @@ class Inputs:
 
     def run(self, experiment, method):
         if experiment == "planted":
-            frame = self.histories["holds"].assign(level="", reading="theory", tuned=True, first_batch=9)
+            frame = self.made["holds"].assign(level="", reading="theory", tuned=True, first_batch=9)
             t = frame["round"].to_numpy()
             return pd.concat(
                 [
@@ -305,7 +306,7 @@ class Inputs:
                     for batch in ("theorem", "small")
                 ]
             )
-        held, lost = self.histories["holds"], self.histories["diverges"]
+        held, lost = self.made["holds"], self.made["diverges"]
         source = lost if method == "fediterht" else held
         levels = ["0.1,0.1", "0.5,0.5", "1.0,1.0"] if experiment.startswith("simulation") else [""]
         frames = [
@@ -345,7 +346,7 @@ ARTEFACTS = {
 
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_figure_is_drawn_from_its_csv_alone(name, histories):
-    frame = FIGURES[name].table(Inputs(histories, name))
+    frame = FIGURES[name].table(OfTwo(histories, name))
     assert frame["panel"].astype(bool).all()
     text = frame.to_csv(index=False, float_format="%.12g")
     again = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["nan"])
@@ -361,7 +362,7 @@ def test_figure_is_drawn_from_its_csv_alone(name, histories):
 
 
 def test_panels_of_figure_3(histories):
-    frame = FIGURES["fig3"].table(Inputs(histories, "fig3"))
+    frame = FIGURES["fig3"].table(OfTwo(histories, "fig3"))
     assert set(frame["level"]) == {"0.1,0.1", "1.0,1.0"}
     assert set(frame["local_steps"]) == {10}
     assert frame["panel"].nunique() == 6  # three readings at two levels
@@ -369,13 +370,13 @@ def test_panels_of_figure_3(histories):
 
 
 def test_figure_1_takes_the_mildest_level_only(histories):
-    frame = FIGURES["fig1"].table(Inputs(histories, "fig1"))
+    frame = FIGURES["fig1"].table(OfTwo(histories, "fig1"))
     assert set(frame["level"]) == {"0.1,0.1"}
     assert set(frame["local_steps"]) == {3, 10}
 
 
 def test_surrogate_panels_say_so(histories):
-    frame = FIGURES["fig6"].table(Inputs(histories, "fig6"))
+    frame = FIGURES["fig6"].table(OfTwo(histories, "fig6"))
     made = FIGURES["fig6"].show(frame)
     said = {
         ax.get_title(loc="left").split(",")[0]: any("surrogate" in text.get_text() for text in ax.texts)

@@ -30,6 +30,7 @@ from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.figures import FIGURES
 from replifed.papers.fedgradmp.settings import Clip, Digits, Isometry, Regression
 from replifed.papers.fedgradmp.tables import TABLES
+from replifed.papers.inputs import Inputs
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams, generator
 from replifed.settings import typed
@@ -292,7 +293,7 @@ def test_errata_look_at_sizes():
 # -- runs, figures, claims -----------------------------------------------------------------------------
 
 
-class Runs:
+class Runs(Inputs):
     """Histories of one small experiment under the names that claims ask for."""
 
     def __init__(self, frames, settings=None):

@@ -10,8 +10,8 @@ import pytest
 
 from legible import faults
 from replifed.algorithms.registry import BUILT_IN
+from replifed.figures.artefact import By, Grid, X
 from replifed.figures.curves import Scale, coinciding, note
-from replifed.figures.grid import By, Grid, X
 from replifed.figures.methods import LINES as BY_METHOD
 from replifed.figures.style import BLUE, ORANGE, PRINT_WIDTH, Line, canvas, save, stamp
 from replifed.papers.cross import paper as cross
@@ -47,7 +47,7 @@ SHAPES = {
 def grid(**shape):
     said = {"title": "A title", "caption": "", "prefix": "P", "y": "gap"}
     axes = {"round": "rounds", "bits": "bits"}
-    return Grid("fig", series="method", lines=LINES, x=axes, width=3.5, **said, **shape)
+    return Grid("fig", source=table, series="method", lines=LINES, x=axes, width=3.5, **said, **shape)
 
 
 @pytest.mark.parametrize(("shape", "spread"), [*((one, 2.0) for one in SHAPES), ("one panel", 1e9)])

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from replifed.figures.grid import By, Grid, Reference, X
+from replifed.figures.artefact import By, Grid, Reference, X
 from replifed.figures.style import BLUE, Line, canvas, save
 from replifed.papers.fedac import published
 from replifed.papers.fedac.paper import OPTIMA
@@ -61,6 +61,7 @@ LATER = Reference("published: 50 rounds", x=50, claim="c")  # the runs have 10
 def grid():
     return Grid(
         "fig",
+        source=lambda _: table(),
         title="A title",
         caption="",
         prefix="P",

@@ -22,6 +22,7 @@ from replifed.operators.bit_allocation import (
     interval_squared,
     vectors_in_use,
 )
+from replifed.papers.inputs import Inputs
 from replifed.papers.qshed import claims, errata, experiments, measures, model, tables
 from replifed.papers.qshed.figures import CASES, CONDITIONS, FIGURES
 from replifed.papers.qshed.paper import LINES, PRINTED_BITS, PRINTED_VALUES
@@ -78,23 +79,23 @@ def images(rows=200, seed=0):
     return Table(X=X, y=(X[:, 0] > 150).astype(int), meta={})
 
 
-class Made:
+class Made(Inputs):
     """Runs made on the spot."""
 
-    def __init__(self, histories, settings):
-        self.histories, self.settings = histories, settings
+    def __init__(self, made, settings):
+        self.made, self.settings = made, settings
 
     def run(self, experiment, method):
-        return self.histories[experiment, method]
+        return self.made[experiment, method]
 
     def runs(self):
-        return list(self.histories)
+        return list(self.made)
 
     def experiments(self):
-        return list(dict.fromkeys(experiment for experiment, _ in self.histories))
+        return list(dict.fromkeys(experiment for experiment, _ in self.made))
 
     def methods(self, experiment):
-        return [method for name, method in self.histories if name == experiment]
+        return [method for name, method in self.made if name == experiment]
 
     def experiment(self, name):
         return typed("qshed", self.settings[name])
@@ -124,7 +125,7 @@ def made():
 def artefact(made, runs):
     """The histories that an artefact reads."""
     read = [(experiment, method) for experiment, methods in runs.items() for method in methods]
-    return Made({key: made.histories[key] for key in read}, made.settings)
+    return Made({key: made.made[key] for key in read}, made.settings)
 
 
 def test_images_become_centred_components_and_a_constant():
@@ -312,7 +313,7 @@ def test_savings_between_30_and_60_percent_have_an_interval(saved_apart):
     """The means are in between, but the seeds are too far apart to say so."""
     assert verdict_of("fig2.between.nqshed.rayleigh.1e-06.giant", saved_apart).verdict == "holds"
     wide = both_channels(reaches(8, 8, 8, 8), reaches(5, 40, 5, 40))
-    made = Made(saved_apart.histories | {("w8a", "nqshed"): wide}, {})
+    made = Made(saved_apart.made | {("w8a", "nqshed"): wide}, {})
     judged = verdict_of("fig2.between.nqshed.rayleigh.1e-06.giant", made)
     assert 0.3 < judged.measured < 0.6 and judged.verdict == "inconclusive"
 

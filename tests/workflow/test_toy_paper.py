@@ -25,8 +25,8 @@ from replifed.algorithms.registry import method_class
 from replifed.claims.curves import curves, first, last
 from replifed.claims.quantities import run as of
 from replifed.claims.statements import Statements
-from replifed.figures.artefact import by_name
-from replifed.figures.grid import Grid
+from replifed.figures.artefact import Grid, by_name
+from replifed.figures.summaries import averages
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams
@@ -51,10 +51,10 @@ FIGURES = by_name(
         title="The bowl",
         caption="FedAvg goes down.",
         prefix="A toy",
+        source=lambda inputs: averages(inputs.histories(), ["experiment", "method"]),
+        log_bands=True,
         rows=["experiment"],
-        by=("experiment", "method"),
         series="method",
-        values=("objective",),
         x={"round": "communication rounds"},
         y="objective",
         log_y=True,

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 
-from replifed.figures.grid import Grid
+from replifed.figures.panels import By, Curves, Panel, Reference, X
+from replifed.figures.picture import Picture
+from replifed.figures.summaries import on_log_scale
+
+__all__ = ["By", "Curves", "Grid", "Made", "Panel", "Reference", "X", "by_name"]
 
 
 class Made(NamedTuple):
@@ -28,6 +33,30 @@ class Made(NamedTuple):
         if not self.pages:
             return [self.show(frame)]
         return [self.show(page) for _, page in frame.groupby(list(self.pages), sort=False)]
+
+
+@dataclass(frozen=True)
+class Grid(Picture):
+    """A figure of curves in a grid of panels, drawn from a table with a line for each curve and point."""
+
+    name: str
+    _: KW_ONLY
+    caption: str
+    source: Callable[[Any], pd.DataFrame]  # from `papers.inputs.Inputs` to the table
+    # Whether bands of means are computed on the scale of logarithms in panels with a logarithmic axis.
+    log_bands: bool = False
+    stamped: ClassVar[bool] = True  # see `Made`
+
+    def table(self, inputs: Any) -> pd.DataFrame:
+        """Return its numbers, a line for each curve and point."""
+        frame = self.source(inputs)
+        if not self.log_bands:
+            return frame
+        # Without those that `shown` adds.
+        by = [part.column for part in self.dimensions() if isinstance(part, By) and part.column in frame]
+        panels = [panel for _, panel in frame.groupby(by, sort=False)] if by else [frame]
+        scaled = [on_log_scale(panel) if self.is_logarithmic_y(panel) else panel for panel in panels]
+        return pd.concat(scaled).sort_index()
 
 
 Artefact = Made | Grid

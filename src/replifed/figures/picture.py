@@ -12,14 +12,24 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from replifed.figures.boxes import explain, explain_where_free
-from replifed.figures.curves import ENDS, align_titles, entitle, plot_curves
+from replifed.figures.curves import ENDS, align_titles, entitle, panel_inches, plot_curves
 from replifed.figures.lines import Line
 from replifed.figures.panels import Curves, Strip, select, strips
 from replifed.figures.style import canvas, legend, of_seeds, panel_width, styled
 
 _LETTERS = 15  # of titles and labels, to an inch
+_BOX: dict[str, Any] = {"fontsize": 7, "handlelength": 1.9, "labelspacing": 0.15, "borderpad": 0.2}
+# Shares of a piece of a curve at which it is looked for in a box.
+_ALONG = np.linspace(0.0, 1.0, 9)[:, None]
+# Positions of a box in a panel, and those of its centre as shares of the panel without the box.
+_POSITIONS = {
+    f"{up} {along}": (x, y)
+    for up, y in (("upper", 1.0), ("lower", 0.0), ("center", 0.5))
+    for along, x in (("right", 1.0), ("left", 0.0), ("center", 0.5))
+    if up != along
+}
 
 
 class _Cell(NamedTuple):
@@ -45,7 +55,7 @@ class Picture(Curves):
     # stands in the legend, the rest in the panels, the first of those side by side with the same.
     settings: Mapping[str, str] = field(default_factory=dict)
     panel_legends: bool = False  # whether each panel has a legend of its own curves, beside it
-    # Called with the axes of a panel, its curves, the lines and the column of the horizontal axis.
+    # Called with the axes of a panel, its curves, the lines, and the column that tells the curves apart.
     annotate: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], object] | None = None
     others: Sequence[Line] = ()  # further entries of the legend
     width: float = 4.6  # of a panel, in inches
@@ -148,7 +158,7 @@ class Picture(Curves):
         for one in self.references_in(panel):
             (one if x == self.first_x() else one._replace(x=None)).draw(ax)
         if self.annotate is not None:
-            self.annotate(ax, panel, lines, x)
+            self.annotate(ax, panel, lines, self.series)
         if self.panel_legends:
             own = [line for line in self.lines_of(panel).values() if line.explained]
             explain(ax, own, loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -202,3 +212,37 @@ class Picture(Curves):
 
 def _rounded(value: Any) -> str:
     return np.format_float_positional(value, precision=2, fractional=False, trim="-")
+
+
+def explain(ax: Axes, lines: Sequence[Line], **where: Any) -> None:
+    """Explain lines in a panel, in one box."""
+    handles = [Line2D([], [], **line.look, label=line.label) for line in lines]
+    # Below the curves: the box hides none of them.
+    ax.legend(handles=handles, **_BOX, **where).set_zorder(0.9)
+
+
+def explain_where_free(panels: Sequence[Axes], lines: Sequence[Line]) -> None:
+    """Explain lines in one of the panels, where the box covers the least length of curves."""
+    # Inches of the box, for letters of 7 points.
+    size = 0.053 * max(len(line.label) for line in lines) + 0.3, 0.115 * len(lines) + 0.06
+    covered = [(_covered(ax, size, _POSITIONS[name]), ax, name) for ax in panels for name in _POSITIONS]
+    _, ax, name = min(covered, key=lambda one: one[0])
+    explain(ax, lines, loc=name, frameon=True, framealpha=0.8, edgecolor="none")
+
+
+def _covered(ax: Axes, size: tuple[float, float], position: tuple[float, float]) -> float:
+    """Return the length of a panel's curves, in widths and heights of the panel, that a box covers."""
+    ax.autoscale_view()
+    width, height = panel_inches(ax)
+    share = np.array([size[0] / (width - 0.7), size[1] / (height - 0.5)]).clip(max=1.0)
+    low = np.array(position) * (1.0 - share)
+    length = 0.0
+    for line in ax.lines:
+        path = (line.get_transform() - ax.transAxes).transform_path(line.get_path())
+        points = np.asarray(path.vertices, float)
+        points = points[np.isfinite(points).all(axis=1)]
+        for begin, end in itertools.pairwise(points):
+            between = begin + _ALONG * (end - begin)
+            covered = ((between >= low) & (between <= low + share)).all(axis=1).mean()
+            length += covered * np.linalg.norm(end - begin)
+    return length

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +16,33 @@ Band = Literal["ci", "sd", "range"]
 
 # Errors below are rounding; an error of exactly zero has no logarithm.
 LEAST = 1e-17
+
+
+def averages(
+    histories: Iterable[pd.DataFrame],
+    by: Sequence[str],
+    values: Sequence[str] = ("objective",),
+    *,
+    metric: str = "",
+    first: Mapping[str, int] | None = None,
+    centre: Centre = "mean",
+    band: Band = "ci",
+    axes: Sequence[str] = ("iterations", "bits"),
+) -> pd.DataFrame:
+    """Average several values of several histories as `summarise` does, one table below the other.
+
+    A column called `metric` says which value was averaged; `first` is the first round that has a number, by
+    value.
+    """
+    frames = []
+    for history in histories:
+        for value in values:
+            since = history[history["round"] >= (first or {}).get(value, 0)]
+            frame = summarise(since, by, value, centre=centre, band=band, axes=axes)
+            if metric:
+                frame.insert(0, metric, value)
+            frames.append(frame)
+    return pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
 
 
 def summarise(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -88,6 +88,11 @@ class Inputs:
     def runs(self) -> list[tuple[str, str]]:
         """Experiment and method of each history among the inputs: sorted experiments, methods as given."""
         return self._pairs("run")
+
+    def histories(self) -> Iterator[pd.DataFrame]:
+        """Yield the histories of `runs`, each with its experiment as a column."""
+        for experiment, method in self.runs():
+            yield self.run(experiment, method).assign(experiment=experiment)
 
     def searches(self) -> list[tuple[str, str]]:
         """Experiment and method of each search among the inputs: sorted experiments, methods as given."""

@@ -118,7 +118,7 @@ def shown(paper: str, name: str, content: bytes) -> str:
     """Say what a figure or a table came to, from its CSV: tables as Markdown, curves in words."""
     import io
 
-    from replifed.figures.grid import Grid
+    from replifed.figures.artefact import Grid
     from replifed.report.curves import in_words
 
     kind = "figures" if name in _part(paper, "figures").FIGURES else "tables"

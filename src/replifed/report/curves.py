@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import to_hex
 
+from replifed.figures.artefact import Curves, Panel
 from replifed.figures.curves import centre_of
-from replifed.figures.grid import Curves, Panel
 from replifed.figures.lines import Line
 
 # Maximum number of points of a curve, and of numbers of a figure: more curves have fewer points.

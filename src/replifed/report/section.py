@@ -18,7 +18,7 @@ import pandas as pd
 from replifed.claims.rules import VERDICTS
 from replifed.claims.units import UNITS
 from replifed.errors import REMEDY, DataError
-from replifed.figures.grid import Grid
+from replifed.figures.artefact import Grid
 from replifed.parts import part
 from replifed.report.artefacts import stamp_of
 from replifed.report.curves import curves, in_words, read

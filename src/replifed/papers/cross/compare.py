@@ -6,12 +6,10 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.claims.pairs import matrix
 from replifed.claims.targets import within_reach
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.curves import visible_range, with_margin
-from replifed.figures.lines import Line
 from replifed.papers.cross import clients, vary
 from replifed.papers.cross.figures import (
     AUDITED,
@@ -19,39 +17,18 @@ from replifed.papers.cross.figures import (
     PAIRED,
     TARGETS,
     USED,
+    all_pairs,
     figure,
-    pairs_to,
     render_used,
-    used_to,
+    use,
 )
-from replifed.papers.cross.paper import EVERY, FAIR
+from replifed.papers.cross.paper import FAIR, labels, lines
 
 PAPER = {
     "name": "A comparison with your methods",
     "citation": "Your methods and built-in ones on the same problems, with one budget for tuning.",
     "doi": "",
 }
-# Lines of custom methods: thicker, and in colours that no built-in method has.
-_CUSTOM = [
-    Line("", color, dashes, marker, 2.4)
-    for dashes in ("-", (0, (6, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
-    for color, marker in (("#C2185B", "h"), ("#6D4C41", "p"), ("#827717", "d"), ("#4527A0", "H"))
-]
-
-
-def lines() -> dict[str, Line]:
-    """Return lines: built-in methods' as in `cross`, others' by their attributes label and line, if any."""
-    custom = [name for name in METHODS if name not in EVERY and name not in BUILT_IN]
-    styled = {}
-    for number, name in enumerate(custom):
-        cls, default = method_class(name), _CUSTOM[number % len(_CUSTOM)]
-        label = getattr(cls, "label", cls.__name__)
-        styled[name] = getattr(cls, "line", default)._replace(label=label)
-    return {**styled, **EVERY}
-
-
-def _labels() -> dict[str, str]:
-    return {name: line.label for name, line in lines().items()}
 
 
 def _targets(histories: Mapping[str, pd.DataFrame]) -> tuple[float, ...]:
@@ -86,7 +63,7 @@ FIGURES = by_name(
         limits=_ends,
     ),
     clients.PICTURE,
-    vary.picture(_labels),
+    vary.PICTURE,
 )
 
 TABLES = by_name(
@@ -94,17 +71,17 @@ TABLES = by_name(
         "table1",
         "Gap at the end, and use until it stays at a target",
         f"In the order of rounds, and then of gaps. {USED} {_REACHED} {AUDITED} {FAIR} {_OWN}",
-        used_to(_targets),
-        lambda frame: render_used(frame, _labels(), ranked=True),
+        lambda inputs: use(inputs, _targets),
+        lambda frame: render_used(frame, labels(), ranked=True),
     ),
     Made(
         "pairs",
         "Which of two methods needs less until the relative gap stays at a target",
         f"{PAIRED} {_REACHED} Where there is none, the gaps at the end are compared, by one mark.",
-        pairs_to(_targets),
-        lambda frame: matrix(frame, _labels()) or _NO_PAIRS,
+        lambda inputs: all_pairs(inputs, _targets),
+        lambda frame: matrix(frame, labels()) or _NO_PAIRS,
     ),
     clients.HETEROGENEITY,
     clients.NAMED,
-    vary.table(_labels),
+    vary.TABLE,
 )

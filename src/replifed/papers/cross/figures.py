@@ -15,9 +15,8 @@ from replifed.claims.pairs import USES, matrix, pairs, profile, used_until
 from replifed.claims.targets import at_the_end
 from replifed.engine.audit import differences
 from replifed.engine.trials import Spent
-from replifed.figures.artefact import Made, by_name
-from replifed.figures.grid import By, Grid, X
-from replifed.figures.summaries import median_and_range, use_until_target
+from replifed.figures.artefact import By, Grid, Made, X, by_name
+from replifed.figures.summaries import averages, median_and_range, use_until_target
 from replifed.papers.cross import paper
 
 # Curves end here; smaller gaps are of no statistical use, and soon rounding errors.
@@ -32,8 +31,10 @@ _AXES = {
 }
 
 
-def _to_the_floor(frame: pd.DataFrame) -> pd.DataFrame:
-    """Omit all after the first round at the floor."""
+def gaps(inputs: Any) -> pd.DataFrame:
+    """Median gaps, without all after the first round at the floor."""
+    by, axes = ["experiment", "method"], ["bits", "sample_gradients"]
+    frame = averages(inputs.histories(), by, ["gap"], centre="median", band="range", axes=axes)
     curves = (frame["median"] <= FLOOR).groupby([frame["experiment"], frame["method"]])
     passed = curves.transform(lambda low: low.shift(fill_value=False).cummax())
     return frame[~passed].reset_index(drop=True)
@@ -73,23 +74,21 @@ def _by_group(frame: pd.DataFrame) -> pd.DataFrame:
 
 _PAGES = "The PDF has a page each for rounds, bits and sample gradients."
 
-_grid = partial(Grid, prefix=paper.PAPER["name"], series="method", band="range", legend_columns=5)
 figure = partial(
-    _grid,
-    by=("experiment", "method"),
+    Grid,
+    prefix=paper.PAPER["name"],
+    source=gaps,
     pages=[X("round", "bits", "sample_gradients")],
     columns=[By("experiment", paper.PROBLEMS)],
     wrap=2,
-    values=("gap",),
-    centre="median",
-    axes=("bits", "sample_gradients"),
-    finish=_to_the_floor,
+    series="method",
     x={"round": "communication rounds", "bits": "bits sent", "sample_gradients": "sample gradients"},
     y="relative gap",
     log_y=True,
     limits=(FLOOR / 3, 3.0),
     width=4.2,
     height=2.5,
+    legend_columns=5,
 )
 
 
@@ -127,40 +126,34 @@ Targets = Callable[[Mapping[str, pd.DataFrame]], Sequence[float]]
 """Maps histories by method, of one experiment, to the targets of their gaps."""
 
 
-def used_to(targets: Targets) -> Callable[[Any], pd.DataFrame]:
-    """Return a table's source: what each method used until the last of the targets, and where it ended.
+def use(inputs: Any, targets: Targets) -> pd.DataFrame:
+    """Return what each method used until the last of the targets, and where it ended.
 
     Seeds that never got there count as more than any other: a number that depends on them is infinite, and
     all are where there is no target, NaN. reached, seeds and runs are numbers of seeds, runs of those that
     are no copies; tuning_* say what the search used, zero where there was none; audit says what custom
     methods book less than they need.
     """
-
-    def source(inputs: Any) -> pd.DataFrame:
-        rows = []
-        for experiment in inputs.experiments():
-            histories = {method: inputs.run(experiment, method) for method in inputs.methods(experiment)}
-            target = [np.nan, *targets(histories)][-1]
-            for method, history in histories.items():
-                shared = (
-                    _ends(history) | _searched(inputs.tuned(experiment, method)) | _audit(method, history)
+    rows = []
+    for experiment in inputs.experiments():
+        histories = {method: inputs.run(experiment, method) for method in inputs.methods(experiment)}
+        target = [np.nan, *targets(histories)][-1]
+        for method, history in histories.items():
+            shared = _ends(history) | _searched(inputs.tuned(experiment, method)) | _audit(method, history)
+            touched = used_until(history, [target], touch=True)
+            for key, one in used_until(history, [target]).items():
+                rows.append(
+                    {
+                        "experiment": experiment,
+                        "method": method,
+                        "used": key[1],
+                        "target": target,
+                        **use_until_target(one.values, one.bounds == 0),
+                        "touch": touched[key].median_reached,
+                        **shared,
+                    }
                 )
-                touched = used_until(history, [target], touch=True)
-                for key, one in used_until(history, [target]).items():
-                    rows.append(
-                        {
-                            "experiment": experiment,
-                            "method": method,
-                            "used": key[1],
-                            "target": target,
-                            **use_until_target(one.values, one.bounds == 0),
-                            "touch": touched[key].median_reached,
-                            **shared,
-                        }
-                    )
-        return pd.DataFrame(rows)
-
-    return source
+    return pd.DataFrame(rows)
 
 
 def _ends(history: pd.DataFrame) -> dict[str, Any]:
@@ -244,17 +237,13 @@ def _gap(one: Any) -> str:
     return f"{one.gap:.2g}" if one.runs == 1 else f"{one.gap:.2g} [{one.gap_low:.2g}, {high}]"
 
 
-def pairs_to(targets: Targets) -> Callable[[Any], pd.DataFrame]:
-    """Return a table's source: all pairs of methods on each data set, at each of the targets."""
-
-    def source(inputs: Any) -> pd.DataFrame:
-        frames = []
-        for experiment in inputs.experiments():
-            histories = {method: inputs.run(experiment, method) for method in inputs.methods(experiment)}
-            frames.append(pairs(experiment, histories, targets(histories)))
-        return pd.concat(frames, ignore_index=True)
-
-    return source
+def all_pairs(inputs: Any, targets: Targets) -> pd.DataFrame:
+    """Return all pairs of methods on each data set, at each of the targets."""
+    frames = []
+    for experiment in inputs.experiments():
+        histories = {method: inputs.run(experiment, method) for method in inputs.methods(experiment)}
+        frames.append(pairs(experiment, histories, targets(histories)))
+    return pd.concat(frames, ignore_index=True)
 
 
 FIGURES = by_name(
@@ -302,8 +291,9 @@ FIGURES = by_name(
         caption="As Figure 1, for methods that correct what local steps do to an average; all take part.",
         lines=paper.CORRECTED,
     ),
-    _grid(
+    Grid(
         "profile",
+        prefix=paper.PAPER["name"],
         title="Targets reached",
         caption="Share of the relative gaps 1e-1, 1e-2, ... 1e-8 on all problems of a kind that a method "
         "has reached, for the first time, after so many rounds, bits (as multiples of one model from each "
@@ -313,13 +303,14 @@ FIGURES = by_name(
         source=_profiles,
         shown=_by_group,
         pages=[By("used", USES)],
-        wrap=2,
-        panel_legends=True,
         columns=[By("group", {name: name for name in _GROUPS})],
+        wrap=2,
+        series="method",
         lines=paper.EVERY,
-        y="share of targets reached",
+        panel_legends=True,
         metric="used",
         x={"at": _AXES},
+        y="share of targets reached",
         log_x=True,
         log_y=False,
         limits=(-0.02, 1.02),
@@ -333,14 +324,14 @@ TABLES = by_name(
         "table1",
         "Use until the relative gap stays at 1e-4",
         f"{USED} {paper.SETTING}",
-        used_to(lambda _: [TARGET]),
+        lambda inputs: use(inputs, lambda _: [TARGET]),
         render_used,
     ),
     Made(
         "pairs",
         "Which of two methods needs less until the relative gap stays at 1e-2, and 1e-4",
         PAIRED,
-        pairs_to(lambda _: TARGETS),
+        lambda inputs: all_pairs(inputs, lambda _: TARGETS),
         lambda frame: matrix(frame, paper.LABELS),
     ),
 )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from replifed.algorithms.newton_type import NewtonType
 from replifed.algorithms.registry import method_class
 from replifed.claims.variations import by_option, counted, in_words, orders, turning
 from replifed.figures.artefact import Made
-from replifed.figures.specification import Curve, specification
+from replifed.figures.lines import BLUE, GREY, VERMILLION, Line
+from replifed.figures.style import canvas, legend, styled
 from replifed.network.ledger import BITS_PER_VALUE
 from replifed.papers.cross import paper
 
@@ -24,7 +27,6 @@ AXES = {
     "target": "target",
     "ledger": "ledger",
 }
-Labels = Callable[[], Mapping[str, str]]
 
 _CELLS = (
     "A cell is one way to make the comparison: local steps, partition and ridge, of which all combinations "
@@ -90,90 +92,139 @@ def _pairs(frame: pd.DataFrame) -> Any:
     return frame.groupby(["experiment", "first", "second"], sort=False)
 
 
-def _outcomes(labels: Labels) -> Callable[[Any], pd.DataFrame]:
-    """Return the table's source: a row a pair with its outcome in words, then one an option of each axis."""
+# -- The picture ---------------------------------------------------------------------------------------
 
-    def source(inputs: Any) -> pd.DataFrame:
-        frames, named = [], labels()
-        for (problem, first, second), part in _pairs(cells(inputs)):
-            options = by_option(part, _axes(part))
-            names = (named.get(first, first), named.get(second, second))
-            words = in_words(names, part, options, AXES)
-            whole = pd.DataFrame([{"axis": "all", "option": "", **counted(part), "outcome": words}])
-            heads = {"experiment": problem, "first": first, "second": second, "note": part["note"].iloc[0]}
-            frames.append(pd.concat([whole, options.assign(outcome="")]).assign(**heads))
-        return pd.concat(frames, ignore_index=True)
-
-    return source
+_COLOURS = {"before": BLUE, "after": VERMILLION}
+# Effects beyond so many decades are drawn there.
+_MOST = 3.0
+_LEAST = 0.1
 
 
-def _draw(labels: Labels) -> Callable[[pd.DataFrame], Figure]:
-    def draw(frame: pd.DataFrame) -> Figure:
-        curves, named = [], labels()
-        for (_, first, second), part in _pairs(frame):
-            axes, one = _axes(part), counted(part)
-            options = {AXES[axis]: (axis, values) for axis, values in axes.items()}
-            turns = turning(by_option(part, axes))
-            title = (
-                f"{named.get(first, first)} before {named.get(second, second)} in {one['before']} of "
-                f"{one['cells']}, {one['share']:.0%} with ties half"
-            )
-            curves.append(Curve(title + (f"; {AXES[turns]} matters most" if turns else ""), part, options))
-        problem, note = frame[["experiment", "note"]].iloc[0]
-        title = f"Comparison · {paper.PROBLEMS.get(problem, problem)} under other settings"
-        return specification(curves, title=title, effect="difference, decades", notes=note.split("; "))
-
-    return draw
-
-
-def _show(labels: Labels) -> Callable[[pd.DataFrame], dict[str, pd.DataFrame]]:
-    def show(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-        """A table a pair, headed by its outcome, a line an option, and the notes on what is not varied."""
-        tables = {}
-        for (problem, *_), part in _pairs(frame):
-            lines = [
-                {
-                    "axis": AXES.get(row.axis, row.axis),
-                    "option": row.option,
-                    "before": f"{row.before} of {row.cells} ({row.before_decided} decided)",
-                    "after": f"{row.after} ({row.after_decided} decided)",
-                    "tied, open": f"{row.tie}, {row.open}",
-                    "share": f"{row.share:.0%}",
-                }
-                for row in part.itertuples()
-            ]
-            notes = [{"axis": note, **dict.fromkeys(list(lines[0])[1:], "")} for note in
-                     filter(None, part["note"].iloc[0].split("; "))]  # fmt: skip
-            name = paper.PROBLEMS.get(problem, problem)
-            tables[f"{name}: {part['outcome'].iloc[0]}"] = pd.DataFrame([*lines, *notes])
-        return tables
-
-    return show
+@styled
+def _draw(frame: pd.DataFrame) -> Figure:
+    """Draw a curve a pair, one below the other: its sorted effects above, dots of their options below."""
+    pairs, named = list(_pairs(frame)), paper.labels()
+    problem, note = frame[["experiment", "note"]].iloc[0]
+    title = f"Comparison · {paper.PROBLEMS.get(problem, problem)} under other settings"
+    rows = max(sum(map(len, _axes(part).values())) for _, part in pairs)
+    made, axes = canvas(2 * len(pairs), 1, title=title, width=7.0, height=max(1.7, 0.16 * rows + 0.35))
+    panels = [ax for row in axes for ax in row]
+    for number, ((_, first, second), part) in enumerate(pairs):
+        above, below = panels[2 * number : 2 * number + 2]
+        options, one = _axes(part), counted(part)
+        turns = turning(by_option(part, options))
+        heading = (
+            f"{named.get(first, first)} before {named.get(second, second)} in {one['before']} of "
+            f"{one['cells']}, {one['share']:.0%} with ties half"
+        )
+        above.set_title(heading + (f"; {AXES[turns]} matters most" if turns else ""), loc="left")
+        ordered = part.sort_values("difference", kind="stable").reset_index(drop=True)
+        _effects(above, ordered)
+        _dots(below, ordered, options)
+        for ax in (above, below):
+            ax.set_xlim(-0.8, len(ordered) - 0.2)
+            ax.set_xticks([])
+    panels[-1].set_xlabel("\n".join(["cells, sorted by the difference", *note.split("; ")]))
+    legend(made, _explained())
+    return made
 
 
-def picture(labels: Labels) -> Made:
-    """Return the picture of all cells, whose methods are called as `labels` says when it is drawn."""
-    return Made(
-        "vary",
-        "The comparison under other settings",
-        f"Differences of decimal logarithms, of what the method needs and what its rival needs, sorted, with "
-        f"95 % intervals; below each cell its options. {_CELLS}",
-        cells,
-        _draw(labels),
-        pages=("experiment",),
-        texts=tuple(AXES),
-    )
+def _explained() -> list[Line]:
+    lines = [Line(f"{name} the rival", colour, "none", "o") for name, colour in _COLOURS.items()]
+    lines.append(Line("tie, or open", GREY, "none", "o"))
+    lines.append(Line("not decided", GREY, "none", "o", filled=False))
+    return [*lines, Line("by the gap at the end", GREY, "none", "D")]
 
 
-def table(labels: Labels) -> Made:
-    """Return the table of counts by option."""
-    return Made(
-        "vary_axes",
-        "Who leads under other settings, and which axis turns it",
-        f"Cells in which the method comes before its rival, or after it, by option; share is that of cells "
-        f"before, with ties and open ones half. The axis that turns the order, or matters most, is that "
-        f"between whose options decided cells differ most, if by a quarter of the cells. {_CELLS}",
-        _outcomes(labels),
-        _show(labels),
-        texts=("option",),
-    )
+def _effects(ax: Axes, cells: pd.DataFrame) -> None:
+    """Draw the differences with their intervals, as far as these are known."""
+    difference = cells["difference"].clip(-_MOST, _MOST)
+    most = max(_LEAST, 1.15 * difference.abs().max())
+    ends = [pd.to_numeric(cells[name], errors="coerce").fillna(difference) for name in ("ci_low", "ci_high")]
+    ax.vlines(cells.index, *(end.clip(-most, most) for end in ends), color="#BBBBBB", linewidth=0.8)
+    kinds = cells.assign(end=cells["used"] == "gap")
+    for (order, decided, end), part in kinds.groupby(["order", "decided", "end"]):
+        colour = _COLOURS.get(order, GREY)
+        (points,) = ax.plot(part.index, difference[part.index], "D" if end else "o", color=colour)
+        points.set(markersize=3.6, markerfacecolor=colour if decided else "white")
+    ax.axhline(0, color="black", linewidth=0.7)
+    ax.set(ylim=(-most, most), ylabel="difference, decades")
+    ax.grid(axis="x", visible=False)
+
+
+def _dots(ax: Axes, cells: pd.DataFrame, options: Mapping[str, Sequence[str]]) -> None:
+    """Draw a row an option, an axis below the other, with a dot where a cell has it."""
+    labels: dict[float, str] = {}
+    at = 0.0
+    for axis, values in options.items():
+        for value in values:
+            labels[at] = f"{AXES[axis]}  {value}" if value == values[0] else str(value)
+            here = cells.index[cells[axis] == value]
+            colours = [_COLOURS.get(order, GREY) for order in cells["order"][here]]
+            ax.scatter(here, np.full(len(here), at), s=26, marker="|", color=colours, linewidths=1.3)
+            at -= 1.0
+        at -= 0.5
+    ax.set_yticks(list(labels), list(labels.values()))
+    ax.set_ylim(at + 0.7, 0.7)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", visible=False)
+
+
+# -- The table -----------------------------------------------------------------------------------------
+
+
+def _outcomes(inputs: Any) -> pd.DataFrame:
+    """A row a pair with its outcome in words, then one an option of each axis."""
+    frames, named = [], paper.labels()
+    for (problem, first, second), part in _pairs(cells(inputs)):
+        options = by_option(part, _axes(part))
+        names = (named.get(first, first), named.get(second, second))
+        words = in_words(names, part, options, AXES)
+        whole = pd.DataFrame([{"axis": "all", "option": "", **counted(part), "outcome": words}])
+        heads = {"experiment": problem, "first": first, "second": second, "note": part["note"].iloc[0]}
+        frames.append(pd.concat([whole, options.assign(outcome="")]).assign(**heads))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _show(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """A table a pair, headed by its outcome, a line an option, and the notes on what is not varied."""
+    tables = {}
+    for (problem, *_), part in _pairs(frame):
+        lines = [
+            {
+                "axis": AXES.get(row.axis, row.axis),
+                "option": row.option,
+                "before": f"{row.before} of {row.cells} ({row.before_decided} decided)",
+                "after": f"{row.after} ({row.after_decided} decided)",
+                "tied, open": f"{row.tie}, {row.open}",
+                "share": f"{row.share:.0%}",
+            }
+            for row in part.itertuples()
+        ]
+        notes = [{"axis": note, **dict.fromkeys(list(lines[0])[1:], "")} for note in
+                 filter(None, part["note"].iloc[0].split("; "))]  # fmt: skip
+        name = paper.PROBLEMS.get(problem, problem)
+        tables[f"{name}: {part['outcome'].iloc[0]}"] = pd.DataFrame([*lines, *notes])
+    return tables
+
+
+PICTURE = Made(
+    "vary",
+    "The comparison under other settings",
+    f"Differences of decimal logarithms, of what the method needs and what its rival needs, sorted, with "
+    f"95 % intervals; below each cell its options. {_CELLS}",
+    cells,
+    _draw,
+    pages=("experiment",),
+    texts=tuple(AXES),
+)
+TABLE = Made(
+    "vary_axes",
+    "Who leads under other settings, and which axis turns it",
+    f"Cells in which the method comes before its rival, or after it, by option; share is that of cells "
+    f"before, with ties and open ones half. The axis that turns the order, or matters most, is that "
+    f"between whose options decided cells differ most, if by a quarter of the cells. {_CELLS}",
+    _outcomes,
+    _show,
+    texts=("option",),
+)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from replifed.figures.artefact import Made, by_name
-from replifed.figures.grid import By, Grid
+from replifed.figures.artefact import By, Grid, Made, by_name
 from replifed.figures.lines import GREY, Line
 from replifed.papers.fedac import published
 from replifed.papers.fedac.measures import AGREES, all_runs, deviations, drawn, fresh_orders, points
-from replifed.papers.fedac.paper import DRAWN, EPSILON_OPTIMUM, LINES, OPTIMA
+from replifed.papers.fedac.paper import DRAWN, EPSILON_OPTIMUM, LINES, OPTIMA, Drawn
 
 _X = {"M": "workers M", "K": "local steps K"}
 _OPEN: dict[str, Any] = {"dashes": "", "size": 7.0, "filled": False}  # look of published points
@@ -25,12 +23,8 @@ def _by_powers_of_two(ax: Axes, *_: Any) -> None:
     ax.set_xscale("log", base=2)
 
 
-figure = partial(Grid, prefix="FedAc", log_y=True, annotate=_by_powers_of_two, legend_columns=6)
-
-
-def _points_of(name: str, inputs: Any) -> pd.DataFrame:
+def _points_of(figure: Drawn, inputs: Any) -> pd.DataFrame:
     """Points of a figure: l2, method, M, K, ours and published, suboptimality by the authors' optimum."""
-    figure = DRAWN[name]
     alone = not inputs.runs()  # on data that are not available: published points alone
     theirs = drawn(published.points("epsilon") if alone else published.points(), figure)
     optimum = EPSILON_OPTIMUM if alone else OPTIMA[figure.l2]
@@ -49,9 +43,9 @@ def _ours_and_published(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([ours, theirs]).dropna(subset="mean")
 
 
-def _lines(methods: Sequence[str], frame: pd.DataFrame) -> dict[str, Line]:
+def _lines(one: Drawn, frame: pd.DataFrame) -> dict[str, Line]:
     """Return the lines of our points and of published ones, which a legend names where we have none."""
-    ours, curves = {method: LINES[method] for method in methods}, set(frame["curve"])
+    ours, curves = {method: LINES[method] for method in one.methods}, set(frame["curve"])
     return ours | {
         f"{method}/published": line._replace(
             label=f"{line.label}, published", explained=method not in curves, **_OPEN
@@ -60,38 +54,45 @@ def _lines(methods: Sequence[str], frame: pd.DataFrame) -> dict[str, Line]:
     }
 
 
-def _paper_figures() -> Iterator[Grid]:
-    for name, one in DRAWN.items():
-        alone = name in ("fig5", "fig6")
-        data = "epsilon" if alone else "a9a"
-        if alone:
-            caption = (
-                f"Published points on epsilon, l2 = {one.l2:g}, whose data are not available: nothing here "
-                "was computed, and nothing of it is claimed."
-            )
-        else:
-            caption = (
-                f"Smallest F - F* over steps eta and the nine records of a run on a9a, l2 = {one.l2:g}, "
-                "with the authors' random numbers and their F*. Open markers: the authors' points; lines: "
-                "ours, up to the largest M that was run."
-            )
-        other = "M" if one.panels == "K" else "K"
-        yield figure(
-            name,
-            title=f"Figure {name[3:]}: {data}, l2 = {one.l2:g}",
-            caption=caption,
-            source=partial(_points_of, name),
-            shown=_ours_and_published,
-            columns=[By(one.panels, f"{one.panels} = {{}}".format)],
-            wrap=3,
-            series="curve",
-            lines=partial(_lines, one.methods),
-            others=[] if alone else [Line("published", GREY, marker="o", **_OPEN)],
-            x={other: _X[other]},
-            y="best suboptimality",
-            width=3.3,
-            height=2.5,
+def _figure(name: str, one: Drawn) -> Grid:
+    """Return a figure of the paper."""
+    alone = name in ("fig5", "fig6")
+    data = "epsilon" if alone else "a9a"
+    if alone:
+        caption = (
+            f"Published points on epsilon, l2 = {one.l2:g}, whose data are not available: nothing here "
+            "was computed, and nothing of it is claimed."
         )
+    else:
+        caption = (
+            f"Smallest F - F* over steps eta and the nine records of a run on a9a, l2 = {one.l2:g}, "
+            "with the authors' random numbers and their F*. Open markers: the authors' points; lines: "
+            "ours, up to the largest M that was run."
+        )
+    other = "M" if one.panels == "K" else "K"
+    return Grid(
+        name,
+        prefix="FedAc",
+        title=f"Figure {name[3:]}: {data}, l2 = {one.l2:g}",
+        caption=caption,
+        source=lambda inputs: _points_of(one, inputs),
+        shown=_ours_and_published,
+        columns=[By(one.panels, f"{one.panels} = {{}}".format)],
+        wrap=3,
+        series="curve",
+        lines=lambda frame: _lines(one, frame),
+        others=[] if alone else [Line("published", GREY, marker="o", **_OPEN)],
+        annotate=_by_powers_of_two,
+        x={other: _X[other]},
+        y="best suboptimality",
+        log_y=True,
+        width=3.3,
+        height=2.5,
+        legend_columns=6,
+    )
+
+
+FIGURES = by_name(*(_figure(name, one) for name, one in DRAWN.items()))
 
 
 # -- Tables --------------------------------------------------------------------------------------------
@@ -117,10 +118,6 @@ def _counts(runs: pd.DataFrame) -> dict[str, Any]:
         row[f"To {AGREES:g}, {label}"] = int((compared <= AGREES).sum())
         row[f"Largest deviation, {label}"] = f"{compared.max():.1e}" if len(compared) else "–"
     return row
-
-
-def _points(inputs: Any) -> pd.DataFrame:
-    return points(all_runs(inputs))
 
 
 def _agreeing(part: pd.DataFrame) -> dict[str, Any]:
@@ -156,8 +153,6 @@ def _exponent(part: pd.DataFrame, K: int, name: str = "exponent") -> str:
     return f"{first[name]:.2f} [{first[f'{name}_low']:.2f}, {first[f'{name}_high']:.2f}]"
 
 
-FIGURES = by_name(*_paper_figures())
-
 TABLES = by_name(
     Made(
         "runs",
@@ -167,7 +162,7 @@ TABLES = by_name(
         "can reproduce sensitive ones. The others are compared if the published number is available and "
         "finite.",
         all_runs,
-        partial(_by_method, _counts),
+        lambda frame: _by_method(_counts, frame),
         stamped=False,
     ),
     Made(
@@ -176,7 +171,7 @@ TABLES = by_name(
         "As the table of all runs, with 512 to 8192 workers, at the step that the authors found best and "
         "its two neighbours.",
         all_runs,
-        partial(_by_method, _counts),
+        lambda frame: _by_method(_counts, frame),
         stamped=False,
     ),
     Made(
@@ -184,8 +179,8 @@ TABLES = by_name(
         "The points of the figures",
         "The smallest objective over the figures' steps and the records of a run, with the published one: "
         "the step that is best, and the relative deviation of the objective.",
-        _points,
-        partial(_by_method, _agreeing),
+        lambda inputs: points(all_runs(inputs)),
+        lambda frame: _by_method(_agreeing, frame),
     ),
     Made(
         "fresh",
@@ -196,6 +191,6 @@ TABLES = by_name(
         "geometric means. The exponent of the gap against M, over all M and from the last but one to the "
         "last, with its 95 % interval over seeds: -1 is a linear speed-up, 0 none.",
         fresh_orders,
-        partial(_by_method, _ahead),
+        lambda frame: _by_method(_ahead, frame),
     ),
 )

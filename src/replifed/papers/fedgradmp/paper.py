@@ -83,3 +83,8 @@ def declared(method: str) -> dict[str, bool]:
         "no_step_for_least_squares": step is not None and step.default is None,
         "unbounded_dissimilarity": guarantee.unbounded_dissimilarity,
     }
+
+
+def noise_name(variance: float) -> str:
+    """Return the name of a level of noise in titles."""
+    return "noiseless" if variance == 0 else f"noise of variance {variance:.3g}"

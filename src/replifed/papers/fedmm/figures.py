@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from replifed.figures.artefact import Made, by_name
-from replifed.figures.grid import By, Grid, Reference, X
+from replifed.figures.artefact import By, Grid, Made, Reference, X, by_name
 from replifed.figures.lines import BLUE, ORANGE, Line, sequence_lines
 from replifed.figures.methods import SHORT, method_line
 from replifed.figures.style import canvas, styled
+from replifed.figures.summaries import averages
 from replifed.papers.fedmm.experiments import tuned_betas
 from replifed.papers.fedmm.paper import EXPERIMENTS, FIRST_ROUNDS, METHODS, METRICS
 from replifed.papers.fedmm.problems import TOYS
@@ -40,57 +39,59 @@ _METRICS = (
 figure = partial(
     Grid,
     prefix="FedMM",
-    by=("experiment", "method", "beta", "alpha", "participation", "batch", "message_bits"),
+    log_bands=True,
     rows=[By("experiment", EXPERIMENTS)],
     columns=["metric"],
     series="method",
     lines=METHODS,
     metric="metric",
-    values=tuple(METRICS),
-    # An update is of the round behind it; round 0 has none.
-    first={"parameter_update": 1, "surrogate_update": 1},
-    band="sd",
-    y=METRICS,
+    settings={"beta": "β"},
     x={
         "round": "communication rounds",
         "bits": "bits sent by the clients",
         "gradients": "gradients of a sample, clients and server",
     },
+    y=METRICS,
     log_y={"parameter_update": True, "surrogate_update": True},
-    settings={"beta": "β"},
     width=3.6,
     height=2.4,
 )
 
 
-def _drawn(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    """Select every round at first, then every tenth: those in which all is recorded."""
-    return history[(history["round"] < FIRST_ROUNDS) | (history["round"] % 10 == 0)]
+def _metrics(histories: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Average all metrics in every round at first, then in every tenth: those in which all is recorded."""
+    drawn = (one[(one["round"] < FIRST_ROUNDS) | (one["round"] % 10 == 0)] for one in histories)
+    by = ["experiment", "method", "beta", "alpha", "participation", "batch", "message_bits"]
+    # An update is of the round behind it; round 0 has none.
+    first = {"parameter_update": 1, "surrogate_update": 1}
+    return averages(drawn, by, list(METRICS), metric="metric", first=first, band="sd")
 
 
-def _at_step(reading: str) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
-    """Return a function that selects the runs of each method at its tuned step, or at FedMM's ("common")."""
-
-    def prepare(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-        first = history.iloc[0]
-        beta = tuned_betas(inputs.tuned(first["experiment"], first["method"]))[reading]
-        return _drawn(history[history["beta"] == beta], inputs)
-
-    return prepare
-
-
-def _of_shorter_range(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    """Select the runs of each method at its best step of the shorter range."""
-    first = history.iloc[0]
-    for data, runs in SHORTER.items():
-        if first["experiment"] == runs:
-            return _drawn(history.assign(experiment=data), inputs)
-    found = inputs.tuned(first["experiment"], first["method"])
-    beta = best_asked(found, inputs.experiment(first["experiment"]))
-    return _drawn(history[history["beta"] == beta], inputs)
+def _at_step(inputs: Inputs, reading: str) -> pd.DataFrame:
+    """Metrics of each method at its tuned step, or at FedMM's ("common")."""
+    frames = []
+    for experiment, method in inputs.runs():
+        history = inputs.run(experiment, method).assign(experiment=experiment)
+        beta = tuned_betas(inputs.tuned(experiment, method))[reading]
+        frames.append(history[history["beta"] == beta])
+    return _metrics(frames)
 
 
-def _with_settings(frame: pd.DataFrame) -> pd.DataFrame:
+def _of_shorter_range(inputs: Inputs) -> pd.DataFrame:
+    """Metrics of each method at its best step of the shorter range."""
+    searched_alone = {runs: data for data, runs in SHORTER.items()}
+    frames = []
+    for experiment, method in inputs.runs():
+        history = inputs.run(experiment, method).assign(experiment=searched_alone.get(experiment, experiment))
+        if experiment not in searched_alone:
+            beta = best_asked(inputs.tuned(experiment, method), inputs.experiment(experiment))
+            history = history[history["beta"] == beta]
+        frames.append(history)
+    return _metrics(frames)
+
+
+def _by_settings(inputs: Inputs) -> pd.DataFrame:
+    frame = _metrics(inputs.histories())
     pairs = zip(frame["alpha"], frame["participation"], strict=True)
     return frame.assign(setting=[f"{alpha:g},{share:g}" for alpha, share in pairs])
 
@@ -109,14 +110,25 @@ EM_LINES = {
 }
 
 
-def _above_em(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    """Return a history with the objective above the lowest that EM reaches with the same seed."""
-    em = inputs.run(history["experiment"].iloc[0], "sa_ssmm")
-    best = history["replicate"].map(em.groupby("replicate")["objective"].min())
-    # Below 1e-14 of the objective, and 1e-28 of a square, rounding and not the method decides.
-    gap = (history["objective"] - best).clip(lower=1e-14 * best.abs())
-    field = history["mean_field"].clip(lower=1e-28)
-    return history.assign(curve=history["method"] + "/" + history["reading"], gap=gap, mean_field=field)
+def _above_em(inputs: Inputs) -> pd.DataFrame:
+    """Objectives above the lowest that EM reaches with the same seed, and mean fields."""
+    frames = []
+    for history in inputs.histories():
+        em = inputs.run(history["experiment"].iloc[0], "sa_ssmm")
+        best = history["replicate"].map(em.groupby("replicate")["objective"].min())
+        # Below 1e-14 of the objective, and 1e-28 of a square, rounding and not the method decides.
+        gap = (history["objective"] - best).clip(lower=1e-14 * best.abs())
+        field = history["mean_field"].clip(lower=1e-28)
+        curve = history["method"] + "/" + history["reading"]
+        frames.append(history.assign(curve=curve, gap=gap, mean_field=field))
+    by, values = ["experiment", "curve"], ["gap", "mean_field"]
+    return averages(frames, by, values, metric="metric", centre="geometric", band="sd")
+
+
+def _transport(inputs: Inputs) -> pd.DataFrame:
+    frames = (history.assign(gradients=history["sample_gradients"]) for history in inputs.histories())
+    by, axes = ["dim", "method", "step", "linear_uvp"], ["iterations", "bits", "gradients"]
+    return averages(frames, by, ["uvp"], band="sd", axes=axes)
 
 
 def _clients(inputs: Inputs) -> pd.DataFrame:
@@ -200,28 +212,27 @@ FIGURES = by_name(
         title="Figure 1: space of aggregation",
         caption="FedMM against aggregation of parameters, each at its own tuned step. The search goes on "
         f"until the best step lies inside its range. {_METRICS} {_BANDS} {_MARKS}",
-        prepare=_at_step("own"),
+        source=lambda inputs: _at_step(inputs, "own"),
     ),
     figure(
         "fig1_common",
         title="Figure 1 at one step for both methods (second reading)",
         caption=f"As Figure 1, with the step tuned for FedMM in both methods. {_METRICS} {_BANDS} {_MARKS}",
-        prepare=_at_step("common"),
+        source=lambda inputs: _at_step(inputs, "common"),
     ),
     figure(
         "fig1_shorter",
         title="Figure 1 with steps from a shorter range",
         caption="As Figure 1, each method at its best step of 0.3, 1 and 3, the range with which the sizes "
         f"were chosen: the explained account. {_METRICS} {_BANDS} {_MARKS}",
-        prepare=_of_shorter_range,
+        source=_of_shorter_range,
     ),
     figure(
         "fig2",
         title="Figure 2: control variates",
         caption="FedMM with all local samples and no quantisation, with (α > 0) and without (α = 0) control "
         f"variates, at two shares of active clients; β = 1. {_METRICS} {_BANDS} {_MARKS}",
-        prepare=_drawn,
-        finish=_with_settings,
+        source=_by_settings,
         series="setting",
         lines=_lines_of_settings,
         legend_columns=3,
@@ -235,14 +246,11 @@ FIGURES = by_name(
         "maximises. The weight of the cycle term is not stated, and zero here. Clients' step, "
         "server's step and control variates are chosen here. Runs of both methods are sensitive to "
         "rounding: perturbed in their last bits they end elsewhere, so no order is decided.",
-        prepare=lambda history, _: history.assign(gradients=history["sample_gradients"]),
-        by=("dim", "method", "step", "linear_uvp"),
+        source=_transport,
         rows=[X("round", "gradients")],
         columns=[By("dim", "D = {}".format)],
         metric=None,
-        values=("uvp",),
         settings={"step": "γ"},
-        axes=("iterations", "bits", "gradients"),
         y="L2-UVP, %",
         log_y=True,
         references=[Reference("best linear map", y="linear_uvp")],
@@ -257,13 +265,10 @@ FIGURES = by_name(
         "several stationary points, it may reach another one than EM. Lines are geometric means over seeds, "
         "bands one standard deviation of the logarithm. The law of the random effect, N(0, 1), and all "
         "sizes are chosen here.",
-        prepare=_above_em,
-        by=("experiment", "curve"),
+        source=_above_em,
+        log_bands=False,
         rows=["metric"],
         columns=[By("experiment", EXPERIMENTS)],
-        values=("gap", "mean_field"),
-        first={},
-        centre="geometric",
         series="curve",
         lines=EM_LINES,
         settings={},

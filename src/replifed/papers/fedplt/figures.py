@@ -12,9 +12,8 @@ from matplotlib.axes import Axes
 
 from replifed.claims.curves import only
 from replifed.figures import style
-from replifed.figures.artefact import by_name
+from replifed.figures.artefact import By, Grid, Reference, X, by_name
 from replifed.figures.curves import note
-from replifed.figures.grid import By, Grid, Reference, X
 from replifed.figures.lines import Line, sequence_lines
 from replifed.figures.methods import LONG, method_line
 from replifed.figures.summaries import on_log_scale, over_repetitions
@@ -79,7 +78,7 @@ def _by_rho(inputs: Inputs) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _mark_best_rho(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
+def _mark_best_rho(ax: Axes, panel: pd.DataFrame, *_: Any) -> None:
     empirical = panel[panel["curve"] == "empirical"]
     best = empirical.loc[empirical["mean"].idxmin()]
     text, at = f"{best['mean']:.3f} at ρ = {best['rho']:.2g}", (best["rho"], best["mean"])
@@ -195,14 +194,14 @@ def _lines_of_bounds(frame: pd.DataFrame) -> dict[str, Line]:
     return lines
 
 
-def _note_void_bounds(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
+def _note_void_bounds(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], *_: Any) -> None:
     """Note where bounds of rates are void."""
     symbol = _SYMBOLS.get(panel["panel"].iloc[0])
     for key, line in lines.items():
         curve = panel[panel["curve"] == key]
         void = curve["mean"].isna()
         if symbol and void.any():
-            note(ax, f"{line.label} void (≥ 1): {_range(curve[x], void, symbol)}")
+            note(ax, f"{line.label} void (≥ 1): {_range(curve['x'], void, symbol)}")
 
 
 def _range(at: pd.Series, void: pd.Series, symbol: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -13,12 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from replifed.claims.curves import reached
-from replifed.figures.artefact import Made, by_name
+from replifed.figures.artefact import By, Grid, Made, X, by_name
 from replifed.figures.curves import note
-from replifed.figures.grid import By, Grid, X
 from replifed.figures.lines import BLUE, ORANGE, Line
 from replifed.figures.style import canvas, legend, of_seeds, styled
-from replifed.figures.summaries import use_until_target
+from replifed.figures.summaries import averages, use_until_target
 from replifed.papers.inputs import Inputs
 from replifed.papers.qshed.experiments import example_bits, nearest_spectrum
 from replifed.papers.qshed.paper import (
@@ -57,19 +56,22 @@ _FEDNL = (
 )
 
 
-def _runs(curves: Collection[str], channels: Collection[str]) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
-    """Return a function that selects the runs of some curves over some channels."""
-
-    def prepare(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
+def _gaps(inputs: Inputs, curves: Collection[str], channels: Collection[str]) -> pd.DataFrame:
+    """Median gaps of some curves over some channels; the exact choice of q is a curve of the default case."""
+    frames = []
+    for history in inputs.histories():
         pairs = zip(history["method"], history["variant"], strict=True)
+        curve = pd.Series([curve_name(method, variant) for method, variant in pairs], history.index)
+        exact = history["case"] == "exact_q"
         history = history.assign(
-            curve=[curve_name(method, variant) for method, variant in pairs],
+            curve=curve.mask(exact, "qshed.exact_q"),
+            case=history["case"].mask(exact, "default"),
             megabits=history["bits_up"] / 1e6,
             experiment=history["experiment"].map(shown_with),
         )
-        return history[history["curve"].isin(curves) & history["channel"].isin(channels)]
-
-    return prepare
+        frames.append(history[history["curve"].isin(curves) & history["channel"].isin(channels)])
+    by = ["experiment", "method", "variant", "case", "channel", "curve"]
+    return averages(frames, by, ["gap"], centre="median", band="range", axes=["megabits"])
 
 
 _KINDS = {"curvature": "Q-SHED and others", "fednl": "Q-SHED and FedNL"}
@@ -87,25 +89,11 @@ def _in_kinds(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _exact_apart(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    """Return a history in which the exact choice of q is a curve of the default case."""
-    history = _runs(LINES, CHANNELS)(history, inputs)
-    exact = history["case"] == "exact_q"
-    return history.assign(
-        curve=history["curve"].mask(exact, "qshed.exact_q"), case=history["case"].mask(exact, "default")
-    )
-
-
 figure = partial(
     Grid,
     prefix="Q-SHED",
-    by=("experiment", "method", "variant", "case", "channel", "curve"),
     series="curve",
     lines=LINES,
-    values=("gap",),
-    centre="median",
-    band="range",
-    axes=("megabits",),
     x={"round": "communication rounds", "megabits": "Mbit sent by all devices"},
     y="relative cost f − f*",
     log_y=True,
@@ -294,37 +282,45 @@ def _draw_growth(ax: Axes, panel: pd.DataFrame) -> None:
         axis.set_major_locator(MaxNLocator(6, integer=True))
 
 
-def _compared(number: int, data: str) -> Iterator[Grid]:
-    """A figure of the paper, against rounds as there, against bits, and with steps halved from 1."""
-    compared = partial(figure, prepare=_runs(COMPARED, CHANNELS))
-    yield compared(
-        f"fig{number}",
-        title=f"Figure {number}: {EXPERIMENTS[data]}",
-        caption=f"Relative cost f − f* against communication rounds on {_DATA[data]}, without and with "
-        f"Rayleigh fading. {_BANDS} {_READINGS} {_FEDNL}",
-        columns=[*PANELS, X("round")],
-    )
-    yield compared(
-        f"fig{number}_bits",
-        title=f"Figure {number} against bits",
-        caption=f"The same runs on {EXPERIMENTS[data]} against the bits that all devices have sent, the "
-        "line search's included. FedNL's rank-1 message has 32 bits per coordinate, the whole budget "
-        f"without fading; with 16 bits it would take half of it. {_BANDS}",
-        columns=[*PANELS, X("megabits")],
-    )
-    yield compared(
-        f"fig{number}_halved",
-        title=f"Figure {number} with steps halved from 1",
-        caption=f"Relative cost against rounds on {_DATA[data]}, with another line search: steps 1, 1/2, …, "
-        "until Armijo's condition holds with GIANT's constant 0.1. Renewals, dither and bits are those of "
-        f"Figure {number}. {_BANDS} FedNL starts from zero Hessians.",
-        columns=[*PANELS, X("round")],
-    )
+def _compared(inputs: Inputs) -> pd.DataFrame:
+    return _gaps(inputs, COMPARED, CHANNELS)
+
+
+def _of_data(number: int, data: str) -> list[Grid]:
+    """Return a figure of the paper, against rounds as there, against bits, and with steps halved from 1."""
+    return [
+        figure(
+            f"fig{number}",
+            title=f"Figure {number}: {EXPERIMENTS[data]}",
+            caption=f"Relative cost f − f* against communication rounds on {_DATA[data]}, without and with "
+            f"Rayleigh fading. {_BANDS} {_READINGS} {_FEDNL}",
+            source=_compared,
+            columns=[*PANELS, X("round")],
+        ),
+        figure(
+            f"fig{number}_bits",
+            title=f"Figure {number} against bits",
+            caption=f"The same runs on {EXPERIMENTS[data]} against the bits that all devices have sent, the "
+            "line search's included. FedNL's rank-1 message has 32 bits per coordinate, the whole budget "
+            f"without fading; with 16 bits it would take half of it. {_BANDS}",
+            source=_compared,
+            columns=[*PANELS, X("megabits")],
+        ),
+        figure(
+            f"fig{number}_halved",
+            title=f"Figure {number} with steps halved from 1",
+            caption=f"Relative cost against rounds on {_DATA[data]}, with another line search: steps 1, 1/2, "
+            "…, until Armijo's condition holds with GIANT's constant 0.1. Renewals, dither and bits are "
+            f"those of Figure {number}. {_BANDS} FedNL starts from zero Hessians.",
+            source=_compared,
+            columns=[*PANELS, X("round")],
+        ),
+    ]
 
 
 FIGURES = by_name(
-    *_compared(1, "fmnist"),
-    *_compared(2, "w8a"),
+    *_of_data(1, "fmnist"),
+    *_of_data(2, "w8a"),
     figure(
         "baselines",
         title="Further methods",
@@ -332,7 +328,7 @@ FIGURES = by_name(
         "distributed Newton and gradient descent beside Q-SHED. The last three do not keep to the budget. "
         f"FedNL's variants are in panels of their own. {_BANDS}",
         # FedNL at 16 bits a coordinate takes the same steps without fading.
-        prepare=_runs(LINES.keys() - {"fednl.vector16_ls"}, ("constant",)),
+        source=lambda inputs: _gaps(inputs, LINES.keys() - {"fednl.vector16_ls"}, ["constant"]),
         shown=_in_kinds,
         rows=[By("kind", _KINDS)],
         columns=[By("experiment", EXPERIMENTS), X("round")],
@@ -344,7 +340,7 @@ FIGURES = by_name(
         "at random at µ = 1e-5 (ill-conditioned, with Q-SHED choosing q exactly, too) and at 1e-2 "
         "(well-conditioned), and sorted by class at µ = 1e-5. GIANT and Newton's method do not keep to the "
         f"budget. {_BANDS}",
-        prepare=_exact_apart,
+        source=lambda inputs: _gaps(inputs, LINES, CHANNELS),
         columns=[By("case", CONDITIONS), X("round")],
     ),
     Made(

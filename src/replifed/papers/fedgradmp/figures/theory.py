@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 import pandas as pd
 
-from replifed.figures.grid import By, Grid, Reference
+from replifed.figures.artefact import By, Grid, Reference
 from replifed.figures.lines import GREY, SEQUENCE, Line
 from replifed.figures.summaries import summarise
-from replifed.papers.fedgradmp.figures.regression import in_order, noise_name
 from replifed.papers.fedgradmp.measures import client_constants, promises
+from replifed.papers.fedgradmp.paper import noise_name
 from replifed.papers.inputs import Inputs
 
 
@@ -80,7 +80,7 @@ _BOUND = Line("bound of Theorem 5", GREY, ":", "", 1.2)
 def _lines_of_rates(frame: pd.DataFrame) -> dict[str, Line]:
     theory, ratios = (frame[frame["kind"] == kind] for kind in ("rounds", "clients"))
     lines = {}
-    for condition, line in in_order("condition", "ρ⁺/ρ⁻ = {:g}", theory).items():
+    for condition, line in By("condition", "ρ⁺/ρ⁻ = {:g}".format).lines(theory).items():
         lines[f"error {condition:g}"] = line
         bound = _BOUND._replace(label=f"{line.label}, bound", color=line.color, explained=False)
         lines[f"bound {condition:g}"] = bound

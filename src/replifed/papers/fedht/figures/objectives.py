@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 
+from replifed.figures.artefact import By, Grid, Reference, X
 from replifed.figures.curves import note
-from replifed.figures.grid import By, Grid, Reference, X
 from replifed.figures.lines import Line, sequence_lines
+from replifed.figures.summaries import averages
 from replifed.papers.fedht.paper import (
     COMPARISON_READINGS,
     EXPERIMENTS,
@@ -47,26 +48,27 @@ _BANDS = (
 )
 
 _CURVE = ["level", "reading", "method", "local_steps", "step"]
-_RUN = ["level", "reading", "method", "local_steps", "step", "replicate"]
 
 
-def _curves(
-    readings: Collection[str] = READINGS,
+def _objectives(
+    inputs: Inputs,
+    readings: Collection[str],
     *,
     levels: Collection[int] | None = None,
     every_K: bool = False,
     full_batch: bool = False,
     relative: bool = False,
-) -> Callable[[pd.DataFrame, Any], pd.DataFrame]:
-    """Return a function that selects the runs of some readings.
+    named: Collection[str] = ("level",),
+) -> pd.DataFrame:
+    """Return mean objectives of the runs of some readings, a line for each curve and round.
 
     Levels are given by number, all by default; `every_K` selects every number of local steps, not just the
     one that a reading prescribes; `full_batch` selects runs with full gradients, not those with minibatches;
     `relative` divides objectives by the first. Column chaotic counts each curve's seeds that are sensitive to
-    rounding.
+    rounding; such a curve has no band. Column panel names experiment and reading, and what else is `named`.
     """
-
-    def prepare(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
+    frames = []
+    for history in inputs.histories():
         selected = history["reading"].isin(list(readings)) & ((history["batch"] == "full") == full_batch)
         if not every_K:
             selected &= history["tuned"]  # K is the one that the reading prescribes
@@ -75,38 +77,26 @@ def _curves(
             selected &= history["level"].isin([ordered[number] for number in levels])
         history = history[selected]
         if history.empty:
-            return history
+            continue
         if relative:
-            first = history.groupby(_RUN, sort=False)["objective"].transform("first")
+            first = history.groupby([*_CURVE, "replicate"], sort=False)["objective"].transform("first")
             history = history.assign(objective=history["objective"] / first)
         # Every round of a run says whether it is sensitive to rounding; each run counts once.
         at_start = history.assign(chaotic=history["chaotic"] & (history["round"] == 0))
         chaotic = at_start.groupby(_CURVE)["chaotic"].transform("sum")
-        return history.assign(chaotic=chaotic, kind=inputs.data_kind(history["experiment"].iloc[0])[0])
-
-    return prepare
-
-
-def _finish(*, level: bool = False, method: bool = False) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """Return a function that removes bands that are sensitive to rounding, and adds the column panel.
-
-    It holds experiment and reading, the level and the method too where these are asked for.
-    """
-    readings = {**READINGS, **LEVEL_READINGS, **REAL_READINGS}
-
-    def panel(curve: Any) -> str:
-        head = experiment_name(curve.experiment, curve.level if level else "")
-        return ", ".join(
-            filter(None, (head, METHODS[curve.method] if method else "", readings[curve.reading]))
-        )
-
-    def finish(frame: pd.DataFrame) -> pd.DataFrame:
-        sensitive = frame["chaotic"] > 0
-        frame = frame.assign(**{end: frame[end].where(~sensitive, frame["mean"]) for end in ("low", "high")})
-        frame.insert(0, "panel", [panel(curve) for curve in frame.itertuples()])
-        return frame
-
-    return finish
+        kind, _ = inputs.data_kind(history["experiment"].iloc[0])
+        frames.append(history.assign(chaotic=chaotic, kind=kind))
+    frame = averages(frames, ["experiment", *_CURVE, "chaotic", "kind"])
+    sensitive = frame["chaotic"] > 0
+    frame = frame.assign(**{end: frame[end].where(~sensitive, frame["mean"]) for end in ("low", "high")})
+    panels = []
+    for curve in frame.itertuples():
+        name = experiment_name(curve.experiment, curve.level if "level" in named else "")
+        method = METHODS[curve.method] if "method" in named else ""
+        reading = {**READINGS, **LEVEL_READINGS, **REAL_READINGS}[curve.reading]
+        panels.append(", ".join(filter(None, (name, method, reading))))
+    frame.insert(0, "panel", panels)
+    return frame
 
 
 def local_steps_lines(values: Collection[int]) -> dict[int, Line]:
@@ -116,11 +106,7 @@ def local_steps_lines(values: Collection[int]) -> dict[int, Line]:
     return {K: lines[K] for K in sorted(values)}
 
 
-def _lines_of_K(frame: pd.DataFrame) -> Mapping[int, Line]:
-    return local_steps_lines(frame["local_steps"].unique().tolist())
-
-
-def _remarks(series: str, ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
+def _remarks(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], series: str) -> None:
     """Name curves that depend on rounding, and mark surrogate data."""
     sensitive = [
         line.label for key, line in lines.items() if panel.loc[panel[series] == key, "chaotic"].any()
@@ -148,79 +134,67 @@ _SHORT = By(
         "own": "own best step",
     },
 )
-_STEPS = {"local_steps": "K", "step": "γ"}
-
-_figure = partial(
-    Grid,
-    prefix="FedHT",
-    rows=[BY_EXPERIMENT],
-    by=("experiment", *_CURVE, "chaotic", "kind"),
-    series="method",
-    lines=LINES,
-    annotate=partial(_remarks, "method"),
-    settings=_STEPS,
-    finish=_finish(level=True),
-    y="objective",
-    x={"round": "communication rounds", "iterations": "local iterations", "bits": "bits sent"},
-    width=4.6,
-    height=2.35,
-    legend_columns=6,
-)
 _DOTTED = "Dotted: the round at which the paper has FedIterHT where Distributed-IHT is after " + ", ".join(
     f"{slow} ({EXPERIMENTS[name]})" for name, (_, slow, _) in ROUNDS.items()
 )
-# Figure 3, with small and with full batches.
-_against_iht = partial(
-    _figure,
-    pages=[BY_LEVEL, X("round", "iterations")],
-    rows=[_SHORT],
-    columns=[BY_EXPERIMENT],
-    references=[
-        Reference(
-            f"published: {fast} rounds ({EXPERIMENTS[name]})",
-            x=fast,
-            where={"experiment": name},
-            claim=f"fig3.{name}.rounds",
-        )
-        for name, (fast, _, _) in ROUNDS.items()
-    ],
+_PUBLISHED = [
+    Reference(
+        f"published: {fast} rounds ({EXPERIMENTS[name]})",
+        x=fast,
+        where={"experiment": name},
+        claim=f"fig3.{name}.rounds",
+    )
+    for name, (fast, _, _) in ROUNDS.items()
+]
+
+figure = partial(
+    Grid,
+    prefix="FedHT",
+    log_bands=True,
+    series="method",
+    lines=LINES,
+    settings={"local_steps": "K", "step": "γ"},
+    annotate=_remarks,
+    x={"round": "communication rounds", "iterations": "local iterations", "bits": "bits sent"},
+    y="objective",
+    height=2.35,
+    legend_columns=6,
 )
 
 OBJECTIVES = (
-    _figure(
+    figure(
         "fig1",
         title="Figure 1: number of local steps",
         caption="Objective against communication rounds of FedHT and FedIterHT for each number of local "
         "steps K, on both simulations at (0.1, 0.1). Readings of the step size: 1/(6 l), as the theorems "
         f"have it, of which the remarks on K speak; {_COMMON} {_BANDS}",
-        prepare=_curves(levels=[0], every_K=True),
-        finish=_finish(level=True, method=True),
+        source=lambda inputs: _objectives(
+            inputs, READINGS, levels=[0], every_K=True, named=("level", "method")
+        ),
         rows=[BY_EXPERIMENT, By("method", METHODS)],
         columns=[_SHORT],
+        series="local_steps",
+        lines=lambda frame: local_steps_lines(frame["local_steps"].unique().tolist()),
+        settings={"step": "γ"},
         x={"round": "communication rounds"},
         width=3.2,
-        series="local_steps",
-        settings={"step": "γ"},
-        lines=_lines_of_K,
-        annotate=partial(_remarks, "local_steps"),
     ),
-    _figure(
+    figure(
         "fig2",
         title="Figure 2: heterogeneity",
         caption="Objective, as a share of the initial one, against communication rounds of FedHT and "
         f"FedIterHT at three degrees of heterogeneity (α, β), on both simulations. {_LEVELS} {_PAGES} "
         f"{_BANDS}",
         # The levels' objectives begin decades apart.
-        prepare=_curves(LEVEL_READINGS, relative=True),
-        finish=_finish(method=True),
+        source=lambda inputs: _objectives(inputs, LEVEL_READINGS, relative=True, named=("method",)),
         pages=[By("reading", LEVEL_READINGS)],
+        rows=[BY_EXPERIMENT],
         columns=[By("method", METHODS)],
         series="level",
         lines=By("level", lambda level: f"(α, β) = {level_name(level)}", level_key).lines,
-        annotate=partial(_remarks, "level"),
         y="objective / initial objective",
     ),
-    _against_iht(
+    figure(
         "fig3",
         title="Figure 3: against Distributed-IHT on the simulations",
         caption="Objective of FedHT, FedIterHT and Distributed-IHT, on Simulation I with dense FedAvg for "
@@ -228,24 +202,33 @@ OBJECTIVES = (
         "and (1, 1). Readings of the step size: each method at the best step of the printed grid, of which "
         "few converge on Simulation I; 1/(6 l), as the theorems have it, at (0.1, 0.1) and without FedAvg; "
         f"{_COMMON} {_DOTTED}. The PDF has a page for each level and horizontal axis. {_BANDS}",
-        prepare=_curves(COMPARISON_READINGS, levels=[0, -1]),
+        source=lambda inputs: _objectives(inputs, COMPARISON_READINGS, levels=[0, -1]),
+        pages=[BY_LEVEL, X("round", "iterations")],
+        rows=[_SHORT],
+        columns=[BY_EXPERIMENT],
+        references=_PUBLISHED,
     ),
-    _against_iht(
+    figure(
         "fig3_full_batch",
         title="Figure 3 with full local gradients",
         caption="The same methods as in Figure 3 with all local samples in each gradient, at (0.1, 0.1). "
         f"Readings of the step size, of which none is printed: {_COMMON} {_DOTTED}. {_AXES}",
-        prepare=_curves(full_batch=True),
+        source=lambda inputs: _objectives(inputs, READINGS, full_batch=True),
+        pages=[BY_LEVEL, X("round", "iterations")],
+        rows=[_SHORT],
+        columns=[BY_EXPERIMENT],
+        references=_PUBLISHED,
     ),
-    _figure(
+    figure(
         "fig6",
         title="Figure 6: against Distributed-IHT on real data",
         caption="Objective of FedHT, FedIterHT and Distributed-IHT, with dense FedAvg for reference, "
         "against communication rounds, local iterations and bits, on E2006-tfidf, RCV1 and MNIST; each "
         "method at its own best step and K, and at the best step of the printed grid, which ends far below "
         f"the best on RCV1. {_AXES} {_BANDS}",
-        prepare=_curves(REAL_READINGS),
+        source=lambda inputs: _objectives(inputs, REAL_READINGS),
         pages=[X("round", "iterations", "bits")],
+        rows=[BY_EXPERIMENT],
         columns=[_SHORT],
         width=3.2,
     ),

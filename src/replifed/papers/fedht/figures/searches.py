@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
+from replifed.figures.artefact import By, Grid
 from replifed.figures.curves import note, readable_log_axis
-from replifed.figures.grid import By, Grid
 from replifed.figures.lines import BLACK, GREEN, GREY, Line
 from replifed.papers.fedht.figures.objectives import (
     BY_EXPERIMENT,
@@ -99,7 +99,7 @@ def _limits(panel: pd.DataFrame) -> tuple[float, float]:
     return low / (high / low) ** 0.1, high * (high / low) ** 0.25
 
 
-def _remarks(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], x: str) -> None:
+def _remarks(ax: Axes, panel: pd.DataFrame, lines: Mapping[Any, Line], *_: Any) -> None:
     """Mark steps without a point and the paper's grid, and note the cost of the search."""
     note(ax, "{runs:,.0f} runs, {rounds:,.0f} rounds, {bits:.1e} bits".format(**panel.iloc[0]))
     mark_surrogate(ax, panel)

@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from replifed.algorithms.hard_thresholding import RATES
+from replifed.figures.artefact import By, Grid
 from replifed.figures.curves import note
-from replifed.figures.grid import By, Grid
 from replifed.figures.lines import BLACK, GREY, VERMILLION, Line
-from replifed.figures.summaries import on_log_scale, summarise
+from replifed.figures.summaries import averages, on_log_scale, summarise
 from replifed.papers.fedht.figures.objectives import BY_EXPERIMENT, local_steps_lines
 from replifed.papers.fedht.paper import EXPERIMENTS, METHODS, SPARSITIES
 from replifed.papers.inputs import Inputs
@@ -114,12 +114,16 @@ def _draw_conditions(ax: Axes, panel: pd.DataFrame) -> None:
     ax.set_yticks(at, [EXPERIMENTS[name] for name in used["experiment"]])
 
 
-def _extreme_K(history: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
-    """Curves of the smallest and the largest K, and whether a gradient is of all samples."""
-    K = history["local_steps"]
-    gradients = np.where(history["experiment"].str.endswith("noisy"), "noisy", "full")
-    shown = history.assign(level=history["level"].astype(float), gradients=gradients)
-    return shown[K.isin([K.min(), K.max()])]
+def _biases(inputs: Inputs) -> pd.DataFrame:
+    """Errors of the smallest and the largest K at each level, with full gradients or noisy minibatches."""
+    frames = []
+    for history in inputs.histories():
+        K = history["local_steps"]
+        gradients = np.where(history["experiment"].str.endswith("noisy"), "noisy", "full")
+        named = history.assign(level=history["level"].astype(float), gradients=gradients)
+        frames.append(named[K.isin([K.min(), K.max()])])
+    by = ["experiment", "gradients", "level", "method", "local_steps"]
+    return averages(frames, by, ["error"], centre="geometric", band="range", axes=())
 
 
 THEORY = (
@@ -160,12 +164,7 @@ THEORY = (
         "Gradients are full, or of noisy minibatches, and neither the solution nor the gradient at it "
         "depends on α: what the curves come to rest at is the bias. Lines are geometric means over seeds, "
         "bands from the least to the largest. The PDF has a page for full and one for noisy gradients.",
-        by=("experiment", "gradients", "level", "method", "local_steps"),
-        prepare=_extreme_K,
-        values=("error",),
-        centre="geometric",
-        band="range",
-        axes=(),
+        source=_biases,
         pages=[By("gradients", {"full": "full gradients", "noisy": "noisy minibatches"})],
         rows=[BY_EXPERIMENT],
         columns=[By("method", METHODS), By("local_steps", "K = {}".format)],
