@@ -52,8 +52,12 @@ class Grid(Picture):
         frame = self.source(inputs)
         if not self.log_bands:
             return frame
-        # Without those that `shown` adds.
-        by = [part.column for part in self.dimensions() if isinstance(part, By) and part.column in frame]
+        columns = [
+            part.column if isinstance(part, By) else part
+            for part in (*self.pages, *self.rows, *self.columns)
+            if not isinstance(part, X)
+        ]
+        by = [column for column in columns if column in frame]  # `shown` adds others
         panels = [panel for _, panel in frame.groupby(by, sort=False)] if by else [frame]
         scaled = [on_log_scale(panel) if self.is_logarithmic_y(panel) else panel for panel in panels]
         return pd.concat(scaled).sort_index()

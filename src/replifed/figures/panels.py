@@ -147,7 +147,7 @@ class Curves:
         first = self.first_x()
         columns = [first, *(column for column in self.x if column != first and column in frame)]
         pages, panels = (
-            strips([part for part in dimensions(parts) if isinstance(part, By)], frame)
+            strips([part for part in parts if not isinstance(part, X)], frame)
             for parts in (self.pages, (*self.rows, *self.columns))
         )
         for page, strip in itertools.product(pages, panels):
@@ -204,32 +204,26 @@ class Curves:
             return given.get(panel[self.metric].iloc[0])
         return given
 
-    def dimensions(self) -> list[By | X]:
-        """Return all parts that tell panels apart."""
-        return dimensions((*self.pages, *self.rows, *self.columns))
-
     def first_x(self) -> str:
         """Return the column of the first horizontal axis."""
-        axes = (part.columns[0] for part in self.dimensions() if isinstance(part, X))
-        return next(axes, next(iter(self.x)))
-
-
-def dimensions(parts: Sequence[str | By | X]) -> list[By | X]:
-    """Return the parts with columns in the place of their names."""
-    return [By(part) if isinstance(part, str) else part for part in parts]
+        for part in (*self.pages, *self.rows, *self.columns):
+            if isinstance(part, X):
+                return part.columns[0]
+        return next(iter(self.x))
 
 
 def strips(parts: Sequence[str | By | X], frame: pd.DataFrame) -> list[Strip]:
     """Return the rows, columns or pages of panels: combinations of values that occur, and axes."""
-    parts = dimensions(parts)
-    by = [part for part in parts if isinstance(part, By)]
+    dimensions = [By(part) if isinstance(part, str) else part for part in parts]
+    by = [part for part in dimensions if isinstance(part, By)]
     occurring = set(frame[[part.column for part in by]].itertuples(index=False, name=None))
     choices = [
-        part.columns if isinstance(part, X) else part.order(frame[part.column].tolist()) for part in parts
+        part.columns if isinstance(part, X) else part.order(frame[part.column].tolist())
+        for part in dimensions
     ]
     combinations = []
     for combination in itertools.product(*choices):
-        pairs = list(zip(parts, combination, strict=True))
+        pairs = list(zip(dimensions, combination, strict=True))
         values = [(part, value) for part, value in pairs if isinstance(part, By)]
         if by and tuple(value for _, value in values) not in occurring:
             continue

@@ -6,6 +6,8 @@ import itertools
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,9 +81,13 @@ class Picture(Curves):
         fixed, varying = self._settings(frame)
         if not self.panel_legends:
             self._explain_settings(cells, lines, varying)
-        for _, group in itertools.groupby(cells, key=lambda cell: cell.line):
+        for _, group in itertools.groupby(cells, key=attrgetter("line")):
             align_titles([cell.ax for cell in group])
-        entries = [] if self.panel_legends else self._entries(lines, fixed)
+        entries = []
+        if not self.panel_legends:
+            for key, line in lines.items():
+                if line.explained:
+                    entries.append(line._replace(label=", ".join([line.label, *fixed.get(key, [])])))
         entries += [*self.others, *(one.line for one in self.references_in(frame))]
         entries += [*[ENDS] * any(wide_bands), *of_seeds(frame)]
         if entries:
@@ -166,14 +172,6 @@ class Picture(Curves):
 
     # -- Legend and settings -----------------------------------------------------------------------------
 
-    def _entries(self, lines: Mapping[Any, Line], fixed: Mapping[Any, list[str]]) -> list[Line]:
-        """Return the legend's entries, with the settings that a curve has in all panels."""
-        return [
-            line._replace(label=", ".join([line.label, *fixed.get(key, [])]))
-            for key, line in lines.items()
-            if line.explained
-        ]
-
     def _settings(self, frame: pd.DataFrame) -> tuple[dict[Any, list[str]], list[str]]:
         """Return each curve's settings that no curve changes between panels, and names of the others."""
         if not self.settings:
@@ -189,9 +187,13 @@ class Picture(Curves):
         """Write settings that vary into panels: once for panels side by side with the same ones."""
         if not varying:
             return
-        texts = [self._texts_of(cell.frame, lines, varying) for cell in cells]
+        texts = []  # of each curve of a panel, in the order of the lines
+        for cell in cells:
+            settings = cell.frame.groupby(self.series)[list(varying)].first()
+            known = [key for key in lines if key in settings.index]
+            texts.append((cell.line, {key: ", ".join(self._texts(settings.loc[key])) for key in known}))
         pairs = zip(cells, texts, strict=True)
-        for (_, by_key), group in itertools.groupby(pairs, key=lambda pair: (pair[0].line, pair[1])):
+        for (_, by_key), group in itertools.groupby(pairs, key=itemgetter(1)):
             panels = [cell.ax for cell, _ in group]
             if len(set(by_key.values())) == 1:
                 text = next(iter(by_key.values()))  # of all curves: the title names it
@@ -199,19 +201,10 @@ class Picture(Curves):
             else:
                 explain_where_free(panels, [lines[key]._replace(label=by_key[key]) for key in by_key])
 
-    def _texts_of(
-        self, panel: pd.DataFrame, lines: Mapping[Any, Line], names: Sequence[str]
-    ) -> dict[Any, str]:
-        """Return the settings of each curve of a panel as text, in the order of the lines."""
-        settings = panel.groupby(self.series)[list(names)].first()
-        return {key: ", ".join(self._texts(settings.loc[key])) for key in lines if key in settings.index}
-
     def _texts(self, values: pd.Series) -> list[str]:
-        return [f"{self.settings[name]} = {_rounded(value)}" for name, value in values.items()]
-
-
-def _rounded(value: Any) -> str:
-    return np.format_float_positional(value, precision=2, fractional=False, trim="-")
+        """Return settings as texts, with two digits."""
+        rounded = partial(np.format_float_positional, precision=2, fractional=False, trim="-")
+        return [f"{self.settings[name]} = {rounded(value)}" for name, value in values.items()]
 
 
 def explain(ax: Axes, lines: Sequence[Line], **where: Any) -> None:

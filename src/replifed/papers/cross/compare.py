@@ -19,10 +19,12 @@ from replifed.papers.cross.figures import (
     USED,
     all_pairs,
     figure,
+    labels,
+    lines,
     render_used,
     use,
 )
-from replifed.papers.cross.paper import FAIR, labels, lines
+from replifed.papers.cross.paper import FAIR
 
 PAPER = {
     "name": "A comparison with your methods",

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replifed.algorithms.registry import METHODS, method_class
+from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.claims.copies import independent, originals, told
 from replifed.claims.pairs import USES, matrix, pairs, profile, used_until
 from replifed.claims.targets import at_the_end
 from replifed.engine.audit import differences
 from replifed.engine.trials import Spent
 from replifed.figures.artefact import By, Grid, Made, X, by_name
+from replifed.figures.lines import Line
 from replifed.figures.summaries import averages, median_and_range, use_until_target
 from replifed.papers.cross import paper
 
@@ -90,6 +91,30 @@ figure = partial(
     height=2.5,
     legend_columns=5,
 )
+
+
+# Lines of custom methods: thicker, and in colours that no built-in method has.
+_CUSTOM = [
+    Line("", color, dashes, marker, 2.4)
+    for dashes in ("-", (0, (6, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+    for color, marker in (("#C2185B", "h"), ("#6D4C41", "p"), ("#827717", "d"), ("#4527A0", "H"))
+]
+
+
+def lines() -> dict[str, Line]:
+    """Return lines: built-in methods' as in `cross`, others' by their attributes label and line, if any."""
+    custom = [name for name in METHODS if name not in paper.EVERY and name not in BUILT_IN]
+    styled = {}
+    for number, name in enumerate(custom):
+        cls, default = method_class(name), _CUSTOM[number % len(_CUSTOM)]
+        label = getattr(cls, "label", cls.__name__)
+        styled[name] = getattr(cls, "line", default)._replace(label=label)
+    return {**styled, **paper.EVERY}
+
+
+def labels() -> dict[str, str]:
+    """Return what `lines` calls each method."""
+    return {name: line.label for name, line in lines().items()}
 
 
 # -- Tables --------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.figures.lines import Line
 from replifed.figures.methods import LINES, method_line
 
@@ -49,26 +48,3 @@ LABELS = {name: line.label for name, line in EVERY.items()}
 EXPERIMENTS = {"a9a": "a9a", "phishing": "phishing", "mushrooms": "mushrooms", "w8a": "w8a"}
 WITH_NORM = {"a9a_l1": "a9a with a 1-norm", "w8a_l1": "w8a with a 1-norm"}
 PROBLEMS = {**EXPERIMENTS, **WITH_NORM, "planted": "planted sparse model"}
-
-# Lines of custom methods: thicker, and in colours that no built-in method has.
-_CUSTOM = [
-    Line("", color, dashes, marker, 2.4)
-    for dashes in ("-", (0, (6, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
-    for color, marker in (("#C2185B", "h"), ("#6D4C41", "p"), ("#827717", "d"), ("#4527A0", "H"))
-]
-
-
-def lines() -> dict[str, Line]:
-    """Return lines: built-in methods' as in `cross`, others' by their attributes label and line, if any."""
-    custom = [name for name in METHODS if name not in EVERY and name not in BUILT_IN]
-    styled = {}
-    for number, name in enumerate(custom):
-        cls, default = method_class(name), _CUSTOM[number % len(_CUSTOM)]
-        label = getattr(cls, "label", cls.__name__)
-        styled[name] = getattr(cls, "line", default)._replace(label=label)
-    return {**styled, **EVERY}
-
-
-def labels() -> dict[str, str]:
-    """Return what `lines` calls each method."""
-    return {name: line.label for name, line in lines().items()}
