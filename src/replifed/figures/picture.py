@@ -219,7 +219,7 @@ def explain_where_free(panels: Sequence[Axes], lines: Sequence[Line]) -> None:
     # Inches of the box, for letters of 7 points.
     size = 0.053 * max(len(line.label) for line in lines) + 0.3, 0.115 * len(lines) + 0.06
     covered = [(_covered(ax, size, _POSITIONS[name]), ax, name) for ax in panels for name in _POSITIONS]
-    _, ax, name = min(covered, key=lambda one: one[0])
+    _, ax, name = min(covered, key=itemgetter(0))
     explain(ax, lines, loc=name, frameon=True, framealpha=0.8, edgecolor="none")
 
 

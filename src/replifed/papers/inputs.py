@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -101,7 +102,7 @@ class Inputs:
     def _pairs(self, kind: str) -> list[tuple[str, str]]:
         keys = (key.removeprefix(f"{kind}:") for key in self._files if key.startswith(f"{kind}:"))
         pairs = [(experiment, method) for experiment, _, method in (key.partition("/") for key in keys)]
-        return sorted(pairs, key=lambda pair: pair[0])
+        return sorted(pairs, key=itemgetter(0))
 
     def methods(self, experiment: str) -> list[str]:
         """Methods whose histories of `experiment` are among the inputs."""
