@@ -218,7 +218,8 @@ def with_functions(method: str) -> str:
     """The module of a method, or, where that only sets fields, the next one that it inherits from."""
     module, _, name = METHODS[method].partition(":")
     for parent in getattr(import_module(module), name).__mro__:
-        if any(inspect.isfunction(value) for key, value in vars(parent).items() if not key.startswith("__")):
+        members = (value for key, value in vars(parent).items() if not key.startswith("__"))
+        if any(inspect.isfunction(value) or isinstance(value, staticmethod) for value in members):
             return parent.__module__
     raise ValueError(f"{method} has no functions")
 

@@ -1,19 +1,18 @@
 """The contract of a method, checked of every one in the registry on the settings of its `example`.
 
-A method's problem follows from what it `needs` (contract/problems.py). A method of this package also has a
-line in `MESSAGES`: what it sends, counted by hand. At the end each check meets a method that breaks it.
+A method's problem follows from what it `needs` (contract/problems.py). A method of this package also declares
+in `messages` what it sends, counted by hand. At the end each check meets a method that breaks it.
 """
 
 from __future__ import annotations
 
 import copy
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pytest
@@ -34,6 +33,7 @@ from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.fading import Constant
 from replifed.network.ledger import Cost, dense_bits
+from replifed.network.messages import Counted, both_ways
 from replifed.problems import restricted
 from replifed.problems.audited import idle
 from replifed.problems.base import Hessian, LocalSteps, PerClientModels, Smooth
@@ -124,144 +124,7 @@ def newton_ends_once_a_step_gains_nothing_that_is_looked_at(monkeypatch):
 # -- messages, counted by hand ---------------------------------------------------------------------------
 
 
-class Sent(NamedTuple):
-    """Bits of one round, samples that are looked at (None: not counted here), and exchanges."""
-
-    up: Any
-    down: Any
-    samples: Any = None
-    exchanges: int = 1
-
-
-class Counted(NamedTuple):
-    """What a count may follow from.
-
-    Samples of the clients that take part, and of the largest client of all; K local steps; D coordinates of
-    a model, d of theta; settings a; states before and after; Hessians are new or not; trials of the line
-    search.
-    """
-
-    sizes: list[int]
-    largest: int
-    K: Any
-    D: int
-    d: int
-    a: Any
-    before: Any
-    after: Any
-    renewed: bool
-    trials: Any
-
-    @property
-    def c(self) -> int:
-        """Clients that take part."""
-        return len(self.sizes)
-
-    @property
-    def n(self) -> int:
-        """Their samples in a local step."""
-        batch = getattr(self.a, "batch", None)
-        return sum(self.sizes) if batch is None else self.c * batch
-
-    @property
-    def dense(self) -> int:
-        return 32 * self.D
-
-    @property
-    def sparse(self) -> int:
-        """tau values and where they are: a bit a coordinate, or a number for each."""
-        tau = self.a.sparsity
-        return 32 * tau + min(self.D, tau * math.ceil(math.log2(self.D)))
-
-
-def second_order(extra: Callable[[Counted], Any], exchanges: int = 1) -> Callable[[Counted], Sent]:
-    """All clients' gradients of 16 bits a coordinate, what is extra, and the scalars of the line search."""
-
-    def count(r: Counted) -> Sent:
-        up = r.c * (16 * r.D + 32 * (1 + r.trials)) + extra(r)
-        return Sent(up, r.c * (exchanges * r.dense + 32 * r.trials), r.n, exchanges)
-
-    return count
-
-
-def more(r: Counted, name: str) -> Any:
-    """How much a count of the clients has grown in a round, from nothing where Hessians are new."""
-    before, after = (getattr(state, name).reshape(3, -1).sum(axis=1) for state in (r.before, r.after))
-    return after - before * (not r.renewed)
-
-
-def eigenvalues(r: Counted) -> Any:
-    """One with each vector, and each client's next one (rho) with new Hessians; before, it has been sent."""
-    return 32 * (more(r, "q") + r.c * r.renewed)
-
-
-def by_size(r: Counted) -> int:
-    """Samples of local steps whose number goes as the client's samples."""
-    steps = [max(round(r.a.local_steps * size / r.largest), 1) for size in r.sizes]
-    return sum(tau * (r.a.batch or size) for tau, size in zip(steps, r.sizes, strict=True))
-
-
-def both_ways(r: Counted) -> Sent:
-    return Sent(r.c * r.dense, r.c * r.dense, r.K * r.n)
-
-
-# fmt: off
-MESSAGES: dict[str, Callable[[Counted], Sent]] = {
-    "fedavg": both_ways,  # a model there and back
-    "feddualavg": both_ways,  # a dual state there and back
-    "fedmid": both_ways,  # a model there and back
-    "fedpd": both_ways,  # x_i + eta lambda_i up, x_0 down
-    "fedplt": both_ways,  # z_i up, y down
-    "led": both_ways,  # phi_i up, their mean down
-    # Also the gradient at the end of the local steps, which is the dual variable.
-    "fivegcs": lambda r: Sent(r.c * r.dense, r.c * r.dense, (r.K + 1) * r.n),
-    # Gradient and model, both up and down; the gradient at the start takes all samples.
-    "fedlin": lambda r: Sent(2 * r.c * r.dense, 2 * r.c * r.dense, (r.K + 1) * r.n, 2),
-    # In a cohort each client is told the new mean as well, since it may miss the next round.
-    "tamuna": lambda r: Sent(r.c * r.dense, r.c * r.dense * (1 if r.c == N else 2), r.K * r.n),
-    "fedprox": both_ways,  # as FedAvg
-    "fedac": lambda r: Sent(2 * r.c * r.dense, 2 * r.c * r.dense, r.K * r.n),  # both sequences
-    # A gradient up, a model down; the samples of three local steps, if not all.
-    "mb_sgd": lambda r: Sent(r.c * r.dense, r.c * r.dense, r.n * (3 if r.a.batch else 1)),
-    "mb_ac_sgd": lambda r: Sent(r.c * r.dense, r.c * r.dense, r.n * (3 if r.a.batch else 1)),
-    "fedavgm": both_ways,
-    "fedadam_server": both_ways,
-    "feddyn": both_ways,  # theta_k up, theta down
-    "fedsplit": both_ways,  # z_j up, x down
-    "scaffnew": both_ways,  # x_i up, their mean down
-    # Models and control variates, both ways.
-    "scaffold": lambda r: Sent(
-        2 * r.c * r.dense, 2 * r.c * r.dense, (r.K + (1 if r.a.option == "1" else 0)) * r.n
-    ),
-    # Gradients and models, both ways; the gradient at the reference takes all samples.
-    "slocalgd": lambda r: Sent(2 * r.c * r.dense, 2 * r.c * r.dense, (r.K + 1) * r.n, 2),
-    "fednova": lambda r: Sent(r.c * (r.dense + 32), r.c * r.dense, by_size(r)),  # tau_i, too
-    "fedht": lambda r: Sent(r.c * r.dense, r.c * r.sparse, r.K * r.n),  # the server's threshold alone
-    "distributed_iht": lambda r: Sent(r.c * r.dense, r.c * r.sparse, r.n),  # one local step
-    "fediterht": lambda r: Sent(r.c * r.sparse, r.c * r.sparse, r.K * r.n),  # thresholds on both sides
-    "fedgradmp": lambda r: Sent(r.c * r.sparse, r.c * r.sparse),  # as FedIterHT; sub-problems count as work
-    "fedmm": lambda r: Sent(r.c * r.dense, r.c * 32 * (r.D + r.d), r.n),  # S_i up, S and theta down
-    "parameter_aggregation": lambda r: Sent(r.c * 32 * r.d, r.c * 32 * r.d, r.n),  # theta there and back
-    "sa_ssmm": lambda r: Sent(0, 0, r.n, 0),  # where all data are
-    # A potential up, both networks down; clients and server share public targets.
-    "fedmm_ot": lambda r: Sent(
-        r.c * r.dense, 2 * r.c * r.dense, r.n + (r.c + r.a.server_steps) * r.a.server_batch
-    ),
-    # Both networks' gradients up, both networks down.
-    "fedadam": lambda r: Sent(2 * r.c * r.dense, 2 * r.c * r.dense, r.n + 2 * r.c * r.a.server_batch),
-    "gradient_descent": second_order(lambda r: 0),
-    "newton": second_order(lambda r: r.c * 16 * r.D * (r.D + 1) // 2),  # a triangle of the Hessian
-    "giant": second_order(lambda r: r.c * 16 * r.D, exchanges=2),  # a direction, for the gradient
-    "fednl": second_order(lambda r: r.c * (16 * r.D + 32)),  # an eigenpair
-    "shed": second_order(lambda r: 16 * r.D * more(r, "q") + eigenvalues(r)),  # vectors, whole
-    "nqshed": second_order(lambda r: 16 * r.D * more(r, "q") + eigenvalues(r)),  # as SHED
-    "ideal_shed": second_order(lambda r: 16 * r.D * more(r, "q") + eigenvalues(r)),  # as SHED
-    "qshed": second_order(lambda r: r.D * more(r, "bits") + eigenvalues(r)),  # as many bits as were allocated
-}
-# fmt: on
-
-
-def check_messages(case: Case, count: Callable[[Counted], Sent]) -> None:
+def check_messages(case: Case) -> None:
     """What a round is charged is what it sends, by hand."""
     inside, bits = (0, 3, 4, 7) if case.partial else range(N), 40
     problem, algorithm = make(case.kind), case.algorithm()
@@ -274,10 +137,10 @@ def check_messages(case: Case, count: Callable[[Counted], Sent]) -> None:
         trials = (np.asarray(cost.line_search_messages) / N - 1) / 2
         d = getattr(problem, "parameters", problem.dim)
         # New Hessians in rounds 1, 2, 4, 7, ...
-        counted = Counted(
-            sizes, largest, cost.iterations, problem.dim, d, algorithm, state, after, t in (0, 1, 3), trials
+        K, D, renewed = cost.iterations, problem.dim, t in (0, 1, 3)
+        sent = case.cls.messages(
+            Counted(sizes, largest, N, K, D, d, algorithm, state, after, renewed, trials)
         )
-        sent = count(counted)
         close(cost.bits_up, sent.up, f"bits up in round {t}")
         close(cost.bits_down, sent.down, f"bits down in round {t}")
         close(cost.exchanges, sent.exchanges, f"exchanges in round {t}")
@@ -298,8 +161,8 @@ def test_every_method_has_an_example_and_a_problem(name):
     assert type(cls.example()) is cls
     needs = ", ".join(need.__name__ for need in cls.needs)
     assert problems.kinds_for(cls.needs), f"{name}: add a problem with {needs} to contract/problems.py"
-    assert name in MESSAGES or not is_built_in(name), (
-        f"{name}: add a line to MESSAGES, what it sends up and down in a round"
+    assert hasattr(cls, "messages") or not is_built_in(name), (
+        f"{name}: give {cls.__name__} a function `messages`, what it sends up and down in a round"
     )
 
 
@@ -331,7 +194,7 @@ BY_HAND = [
 
 @pytest.mark.parametrize("case", BY_HAND, ids=str)
 def test_messages_are_those_counted_by_hand(case):
-    check_messages(case, MESSAGES[case.name])
+    check_messages(case)
 
 
 @registered
@@ -481,7 +344,11 @@ class LearnsForNothing(Sound):
         return super().cost(problem, ctx)._replace(bits_up=0)
 
 
-class SendsHalf(Sound):
+class SaysWhatItSends(Sound):
+    messages: ClassVar = staticmethod(both_ways)
+
+
+class SendsHalf(SaysWhatItSends):
     def cost(self, problem, ctx):
         cost = super().cost(problem, ctx)
         return cost._replace(bits_up=cost.bits_up / 2)
@@ -764,12 +631,11 @@ BROKEN: dict[Callable[..., None], list[tuple[type, str]]] = {
     ],
 )
 def test_a_broken_method_is_noticed(check, broken, says):
-    more = [both_ways] if check is check_messages else []
-    sound = TwoForms if check is check_forms else Sound
+    sound = {check_forms: TwoForms, check_messages: SaysWhatItSends}.get(check, Sound)
     case = Case(broken or sound, "dense", partial=check is checks.check_cohort_costs)
     expected = (AssertionError, ValueError, AttributeError, ReplifedError)
     with pytest.raises(expected, match=says) if broken else nullcontext():
-        check(case, *more)
+        check(case)
 
 
 def test_a_loop_over_the_clients_needs_one_exchange():
@@ -847,7 +713,7 @@ def test_a_method_without_example_problem_or_count_is_told_what_to_add(monkeypat
     with pytest.raises(AssertionError, match="bare: add a problem with Smooth, Wanted"):
         known("bare")
     Bare.needs = Sound.needs
-    with pytest.raises(AssertionError, match="bare: add a line to MESSAGES"):
+    with pytest.raises(AssertionError, match="bare: give Bare a function `messages`"):
         known("bare")
     # What another package registers is not counted here.
     monkeypatch.setitem(METHODS, "bare", "somebody.elses:Bare")

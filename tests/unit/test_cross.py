@@ -18,7 +18,6 @@ from replifed.papers.cross.claims import CLAIMS
 from replifed.papers.cross.experiments import relative_gap
 from replifed.papers.cross.figures import FIGURES, TABLES
 from replifed.papers.cross.methods import algorithm, tunes, width
-from replifed.papers.cross.paper import EVERY
 from replifed.papers.cross.problems import problem as problem_of
 from replifed.papers.cross.problems import solution
 from replifed.problems.dense import DenseLinearModel
@@ -132,10 +131,6 @@ def test_a_method_of_a_step_and_local_steps_joins_by_its_class_alone(problem, mo
     assert isinstance(made, Mine) and tunes("mine") and width("mine") is np.float32
     np.testing.assert_allclose(made.step * problem.smoothness().max(), [0.5, 2.0])
     assert made.local_steps == SETTINGS["local_steps"]
-
-
-def test_every_method_has_a_line():
-    assert set(EVERY) == METHODS_RUN
 
 
 def falling(*gaps, replicate=1):

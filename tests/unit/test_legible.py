@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from legible import faults
+from replifed.algorithms.looks import method_lines
 from replifed.algorithms.registry import BUILT_IN
 from replifed.figures.artefact import By, Grid, X
 from replifed.figures.curves import Scale, coinciding, note
-from replifed.figures.methods import LINES as BY_METHOD
 from replifed.figures.style import BLUE, ORANGE, PRINT_WIDTH, Line, canvas, save, stamp
 from replifed.papers.cross import paper as cross
 from replifed.papers.fedac import paper as fedac
@@ -21,6 +23,7 @@ from replifed.papers.fedht import paper as fedht
 from replifed.papers.fedmm import paper as fedmm
 from replifed.papers.qshed import paper as qshed
 
+ROOT = Path(__file__).parents[2]
 LINES = {"one": Line("One", BLUE, "-", "o"), "two": Line("Two", ORANGE, "--", "s")}
 
 
@@ -102,13 +105,21 @@ def test_curves_within_a_line_of_one_another_are_named():
 
 
 def test_a_method_looks_the_same_everywhere_and_like_no_other():
-    looks = [(line.color, str(line.dashes)) for line in BY_METHOD.values()]
+    by_method = method_lines(BUILT_IN)
+    looks = [(line.color, str(line.dashes)) for line in by_method.values()]
     assert len(set(looks)) == len(looks)
-    assert set(BUILT_IN) == set(BY_METHOD)
     papers = fedgradmp.LINES, fedgradmp.DIGIT_LINES, fedht.LINES, fedmm.METHODS, qshed.LINES, cross.EVERY
     for lines in papers:
         for key, line in lines.items():
-            assert line.color == BY_METHOD[re.split(r"[./]", key)[0]].color
+            assert line.color == by_method[re.split(r"[./]", key)[0]].color
         assert len({(line.color, str(line.dashes), line.width) for line in lines.values()}) == len(lines)
-    for group in (cross.FIRST_ORDER, cross.SECOND_ORDER, cross.AVERAGED, cross.CORRECTED, fedac.LINES):
+    for group in (*met_in_a_panel(), fedac.LINES):
         assert len({line.color for line in group.values()}) == len(group)
+
+
+def met_in_a_panel():
+    """Lines of the methods that a panel of the comparison's figures shows."""
+    settings = yaml.safe_load((ROOT / "config/papers/cross.yaml").read_text("utf-8"))["cross"]
+    for figure in settings["artefacts"].values():
+        if figure["kind"] == "figure" and not figure.get("summary"):
+            yield from ({name: cross.EVERY[name] for name in names} for names in figure["runs"].values())

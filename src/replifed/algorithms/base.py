@@ -65,6 +65,17 @@ class Guarantee(NamedTuple):
     growing_batches: bool = False  # linear convergence needs minibatches that grow exponentially
 
 
+class Conditions(NamedTuple):
+    """What a comparison on one problem fixes for all methods; each derives its own settings."""
+
+    mu: NDArray  # (S,), strong convexity of each data set
+    L: NDArray  # (S,), smoothness
+    clients: int
+    local_steps: int
+    sparsity: int  # coordinates that sparse methods keep
+    l1: float  # weight of a 1-norm; 0 without one
+
+
 class Algorithm(Protocol):
     """A federated method. Its state is a NamedTuple of arrays, the batch axis first."""
 
@@ -106,8 +117,20 @@ class Method:
         Whether a round may run with only some of the clients; true by default.
     tuned : str
         Setting that a comparison tunes, as a multiple of 1/L; `step` by default.
+    searched : bool
+        Whether a comparison has a number to tune; by default, if the method has the setting `tuned`.
+    in_doubles : bool
+        Whether it computes with doubles where others compute with floats of 32 bits; false by default.
+    name : str
+        Name of a built-in method in settings and commands, by which the registry finds it.
     label : str
         Name in figures and tables; the class's name by default.
+    look : tuple
+        Colour, dashes and marker of its curves, and their width if it is another one, in the words of
+        `figures.lines`: ("blue", "long", "s"). By default one that no other method has.
+    messages : function
+        What a round sends, from `network.messages.Counted` to `Sent`; the tests hold the costs of a built-in
+        method against it.
     equal_clients_differ : str
         Reason why clients with the same data and random numbers do not act as one.
     centralised : bool
@@ -137,9 +160,24 @@ class Method:
         return {"server": state.x}
 
     @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """Method on a problem that its paper does not have, with the tuned number at `multiple` (R,).
+
+        Other settings have their paper's natural values. A method whose theory gives parameters overrides
+        this: the multiple is then that of the theory's value.
+        """
+        return cls(**usual_settings(cls, multiple, given))
+
+    @classmethod
     def example(cls) -> Self:
         """Method with small settings, for the checks of the contract."""
         return cls(**{**_small_settings(cls), **cls.small})
+
+
+def usual_settings(kind: type[Any], multiple: NDArray, given: Conditions) -> dict[str, Any]:
+    """Return the tuned setting, `multiple` / L, and the number of local steps, if the method has them."""
+    values = {getattr(kind, "tuned", "step"): multiple / given.L, "local_steps": given.local_steps}
+    return {field.name: values[field.name] for field in fields(kind) if field.init and field.name in values}
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Guarantee, Method
+from replifed.algorithms.base import (
+    COUNT,
+    NONNEGATIVE,
+    POSITIVE,
+    Conditions,
+    Guarantee,
+    Method,
+    usual_settings,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,3 +50,8 @@ class Composite(Method):
     def _shrinkage(self) -> NDArray:
         """eta_c lambda, a number or one per run."""
         return np.asarray(self.step) * np.asarray(self.weight)
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """The step as a multiple of 1 / L."""
+        return cls(**usual_settings(cls, multiple, given), weight=given.l1)

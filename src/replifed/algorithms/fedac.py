@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost, dense_bits
+from replifed.network.messages import Counted, Sent, both_ways
 from replifed.problems.base import PerClientModels, Smooth
 from replifed.randomness import Streams
 
@@ -105,6 +106,9 @@ class FedAc(AcceleratedMethod):
     variant : "1" (FedAc-I), "2" (FedAc-II), or "naive", which accelerates as if K were 1.
     """
 
+    name: ClassVar = "fedac"
+    look: ClassVar = ("purple", "solid", "o")
+
     variant: Literal["1", "2", "naive"] = "1"
 
     def round(self, state: Accelerated, problem: Any, ctx: Round) -> tuple[Accelerated, Cost]:
@@ -118,3 +122,8 @@ class FedAc(AcceleratedMethod):
             w, ag = moved(w, md, g, eta, c)
         both = 2 * dense_bits(problem.dim)  # w and w_ag go up and down
         return Accelerated(w.mean(axis=1), ag.mean(axis=1)), cohort.cost(K, b, up=both, down=both)
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """Both sequences, each way."""
+        return both_ways(r, vectors=2)

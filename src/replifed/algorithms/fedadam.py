@@ -19,6 +19,7 @@ from replifed.algorithms.fedmm_ot import (
     potential_gradient,
 )
 from replifed.network.ledger import Cost, dense_bits
+from replifed.network.messages import Counted, Sent
 from replifed.problems.transport import Transport
 from replifed.randomness import Streams
 
@@ -43,6 +44,9 @@ class FedAdam(Method):
     start_steps : steps that train both networks to the identity beforehand.
     cycle : lambda, the weight of the cycle term.
     """
+
+    name: ClassVar = "fedadam"
+    look: ClassVar = ("wine", "dots", "s")
 
     step: Annotated[float | NDArray, POSITIVE]
     batch: Annotated[int, COUNT]
@@ -80,3 +84,8 @@ class FedAdam(Method):
     def observe(self, state: Pair) -> dict[str, NDArray]:
         D = state.parameters.shape[1] // 2
         return {"server": state.parameters[:, :D], "conjugate": state.parameters[:, D:]}
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """Both networks' gradients up, both networks down."""
+        return Sent(2 * r.c * r.dense, 2 * r.c * r.dense, r.n + 2 * r.c * r.a.server_batch)

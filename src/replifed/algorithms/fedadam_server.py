@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Range, Round, ServerModel, per_run
+from replifed.algorithms.base import POSITIVE, Conditions, Range, Round, ServerModel, per_run
 from replifed.algorithms.fedavg import FedAvg
 from replifed.network.ledger import Cost
 from replifed.randomness import Streams
@@ -38,6 +38,10 @@ class FedAdamServer(FedAvg):
     tau : degree of adaptivity: the larger, the less adaptive.
     """
 
+    name: ClassVar = "fedadam_server"
+    label: ClassVar = "FedAdam"
+    look: ClassVar = ("wine", "dash_dot", "*")
+
     server_step: Annotated[float | NDArray, POSITIVE] = 0.01
     beta_1: Annotated[float, _DECAY] = 0.9
     beta_2: Annotated[float, _DECAY] = 0.99
@@ -54,3 +58,8 @@ class FedAdamServer(FedAvg):
         v = self.beta_2 * state.v + (1 - self.beta_2) * delta**2
         x = state.x + per_run(self.server_step, m) * m / (np.sqrt(v) + self.tau)
         return Moments(x, m, v), cost
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """The server's step as a multiple of 0.1; the clients' only scales what Adam normalises."""
+        return cls(step=1.0 / given.L, local_steps=given.local_steps, server_step=multiple * 0.1)

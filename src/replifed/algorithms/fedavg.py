@@ -11,6 +11,7 @@ from replifed.algorithms.base import COUNT, POSITIVE, Guarantee, Method, Round, 
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_steps import gradient_steps
 from replifed.network.ledger import Cost
+from replifed.network.messages import both_ways
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +25,10 @@ class FedAvg(Method):
         minibatches, and K is the number of clients.)
     batch : minibatch size; None takes all of a client's samples.
     """
+
+    name: ClassVar = "fedavg"
+    look: ClassVar[tuple] = ("grey", "dots", "x", 1.2)
+    messages: ClassVar = staticmethod(both_ways)  # a model there and back
 
     step: Annotated[float | NDArray, POSITIVE]
     local_steps: Annotated[int, COUNT]

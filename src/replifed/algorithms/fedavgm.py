@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ class FedAvgM(FedAvg):
     ----------
     momentum : beta; with 0 this is FedAvg.
     """
+
+    name: ClassVar = "fedavgm"
+    look: ClassVar = ("orange", "dots", "D")
 
     momentum: Annotated[float, Range(0, 1, high_open=True)] = 0.9
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from replifed.algorithms.base import Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.composite import Composite
 from replifed.network.ledger import Cost
+from replifed.network.messages import both_ways
 from replifed.operators.proximal import soft_threshold
 from replifed.randomness import Streams
 
@@ -30,6 +31,10 @@ class FedDualAvg(Composite):
 
     psi = lambda |.|_1; a round begins at prox_{eta_s eta_c r K psi}(z).
     """
+
+    name: ClassVar = "feddualavg"
+    look: ClassVar = ("purple", "dots", "D")
+    messages: ClassVar = staticmethod(both_ways)  # a dual state there and back
 
     def init(self, problem, streams: Streams) -> DualState:
         zero = np.zeros((len(streams), problem.dim), dtype=problem.dtype)

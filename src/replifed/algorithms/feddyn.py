@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, per_run
+from replifed.algorithms.base import POSITIVE, Conditions, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod
 from replifed.network.ledger import Cost
+from replifed.network.messages import both_ways
 from replifed.randomness import Streams
 
 
@@ -32,6 +33,10 @@ class FedDyn(SolverMethod):
     alpha : weight of the quadratic term, one or one a run (R,).
     solver : steps on that objective, from x.
     """
+
+    name: ClassVar = "feddyn"
+    look: ClassVar = ("orange", "short", "D")
+    messages: ClassVar = staticmethod(both_ways)  # theta_k up, theta down
 
     alpha: Annotated[float | NDArray, POSITIVE]
 
@@ -54,3 +59,9 @@ class FedDyn(SolverMethod):
         if cohort.mask is not None:  # the box divides by |P|: where nobody takes part, x stays
             server = np.where(cohort.count[:, None] > 0, server, state.x)
         return Dynamics(server, h, cohort.put(state.g, g)), self.cost(cohort)
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """alpha as a multiple of sqrt(mu L)."""
+        solver = Gradient(steps=given.local_steps)
+        return cls(alpha=multiple * np.sqrt(given.mu * given.L), solver=solver)

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Guarantee, Method, Round, ServerModel, per_run
+from replifed.algorithms.base import (
+    COUNT,
+    POSITIVE,
+    Conditions,
+    Guarantee,
+    Method,
+    Round,
+    ServerModel,
+    per_run,
+)
 from replifed.algorithms.cohort import Cohort
 from replifed.errors import ConfigError
 from replifed.network.ledger import Cost, sparse_bits
+from replifed.network.messages import Counted, Sent
 from replifed.operators.projections import Projection, Thresholding, onto_ball
 from replifed.problems.base import LocalSteps, RestrictedMinimiser, Smooth
 
@@ -42,6 +52,9 @@ class FedGradMP(Method):
     Algorithm 2 sums p_i x_i over all N clients; here the cohort's weights are scaled to sum to one.
     """
 
+    name: ClassVar = "fedgradmp"
+    look: ClassVar = ("black", "solid", "v")
+
     sparsity: Annotated[int | NDArray, COUNT]
     local_steps: Annotated[int, COUNT]
     batch: Annotated[int | None, COUNT] = None
@@ -54,6 +67,7 @@ class FedGradMP(Method):
 
     needs: ClassVar = (Smooth, LocalSteps, RestrictedMinimiser)
     weighted: ClassVar = True
+    searched: ClassVar = False  # its step follows from the data
     guarantee: ClassVar = Guarantee(linear_to_bias=True, unbounded_dissimilarity=True)
     small: ClassVar = {"sparsity": 4, "local_steps": 2}
 
@@ -129,3 +143,15 @@ class FedGradMP(Method):
         if self.solver == "gd":
             return (self.inner_steps * cohort.sizes * size / cohort.whole.dim).sum(axis=-1)
         return cohort.whole.restricted_work(size).sum(axis=-1)
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """Algorithm 2, whose steps follow from the data."""
+        # An exact solution of each client's problem on its support costs a hundred times a round.
+        K = given.local_steps
+        return cls(sparsity=given.sparsity, local_steps=1, solver="gd", inner_steps=K)
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """As FedIterHT; sub-problems count as work."""
+        return Sent(r.c * r.sparse, r.c * r.sparse)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from replifed.algorithms.base import Round, ServerModel
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.algorithms.local_steps import gradient_steps
 from replifed.network.ledger import Cost, sparse_bits
+from replifed.network.messages import Counted, Sent
 from replifed.operators.hard_threshold import hard_threshold
 
 
@@ -21,6 +23,9 @@ class FedHT(HardThresholding):
     The paper's box counts k = 1..K and sends x_{t,K}, which is K - 1 steps; its text says K steps, as here.
     """
 
+    name: ClassVar = "fedht"
+    look: ClassVar = ("blue", "long", "s")
+
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b, cohort = self.local_steps, self.batch_size(ctx.t), Cohort(problem, ctx)
         # Line 2: all clients at once; line 3: x_{t,1} = x_t.
@@ -29,3 +34,8 @@ class FedHT(HardThresholding):
         u = gradient_steps(local, cohort.minibatches(K, b), self.step)
         x = hard_threshold(local.mean(u), self.sparsity)  # line 10
         return ServerModel(x), cohort.cost(K, b, down=sparse_bits(self.sparsity, problem.dim))
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """The server's threshold alone makes a message sparse."""
+        return Sent(r.c * r.dense, r.c * r.sparse, r.K * r.n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.algorithms.local_steps import gradient_steps
 from replifed.network.ledger import Cost, sparse_bits
+from replifed.network.messages import Counted, Sent
 from replifed.operators.hard_threshold import hard_threshold
 
 
@@ -22,6 +24,9 @@ class FedIterHT(HardThresholding):
     the indices of the paper's box give K - 1.
     """
 
+    name: ClassVar = "fediterht"
+    look: ClassVar = ("vermillion", "solid", "o")
+
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b, cohort = self.local_steps, self.batch_size(ctx.t), Cohort(problem, ctx)
         tau = np.broadcast_to(self.sparsity, len(state.x))
@@ -32,3 +37,8 @@ class FedIterHT(HardThresholding):
         x = hard_threshold(local.mean(u), tau)  # line 10
         message = sparse_bits(tau, problem.dim)
         return ServerModel(x), cohort.cost(K, b, up=message, down=message)
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """Thresholds on both sides."""
+        return Sent(r.c * r.sparse, r.c * r.sparse, r.K * r.n)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import Round, ServerModel
+from replifed.algorithms.base import Conditions, Round, ServerModel
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod
 from replifed.network.ledger import Cost
+from replifed.network.messages import Counted, Sent, both_ways
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,9 @@ class FedLin(SolverMethod):
     solver : N_e steps on f_i(w) + <g - g_i, w>, from the server's model.
     """
 
+    name: ClassVar = "fedlin"
+    look: ClassVar = ("sky", "solid", "X")
+
     partial_participation: ClassVar = False
     small: ClassVar = {"solver": Gradient(steps=3, step=0.05)}
 
@@ -36,6 +40,16 @@ class FedLin(SolverMethod):
         w = self.solver.solve(LocalObjective(problem, g - g_i), x, cohort.draw(self.solver))
         # Second exchange: w_i up, x down.
         return ServerModel(w.mean(axis=1)), self.cost(cohort, exchanges=2, gradients=1)
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """The local step as a multiple of 1 / L."""
+        return cls(solver=Gradient(steps=given.local_steps, step=multiple / given.L))
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """Gradient and model, each way; the gradient at the start takes all samples."""
+        return both_ways(r, vectors=2, gradients=1, exchanges=2)
 
 
 def theory_step(L: float | NDArray, steps: int) -> float | NDArray:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from replifed.algorithms.base import Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.composite import Composite
 from replifed.network.ledger import Cost
+from replifed.network.messages import both_ways
 from replifed.operators.proximal import soft_threshold
 
 
@@ -19,6 +21,10 @@ class FedMid(Composite):
     -----
     The server's proximal map counts all K steps, as in the authors' code; in the box it counts one.
     """
+
+    name: ClassVar = "fedmid"
+    look: ClassVar = ("blue", "short", "s")
+    messages: ClassVar = staticmethod(both_ways)  # a model there and back
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b, eta_s = self.local_steps, self.batch, self.server_step

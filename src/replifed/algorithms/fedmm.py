@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Method, Range, Round, per_run
+from replifed.algorithms.base import COUNT, POSITIVE, Conditions, Method, Range, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.sa_ssmm import step_size
 from replifed.errors import ConfigError
 from replifed.network.ledger import Cost, dense_bits
+from replifed.network.messages import Counted, Sent
 from replifed.operators.quantise import block_quantise, message_bits
 from replifed.problems.surrogates.base import Surrogate
 from replifed.randomness import Streams
@@ -49,6 +50,9 @@ class FedMM(Method):
     V_{0,i} = 0, as in the paper's experiments. The projection is Euclidean (B_t = I).
     """
 
+    name: ClassVar = "fedmm"
+    look: ClassVar = ("green", "solid", "o")
+
     beta: Annotated[float | NDArray, POSITIVE]
     decay: Annotated[float, Range(0, 1)] = 0.5
     alpha: Annotated[float | NDArray, Range(0, 1)] = 0.0
@@ -58,6 +62,8 @@ class FedMM(Method):
 
     needs: ClassVar = (Surrogate,)
     weighted: ClassVar = True
+    searched: ClassVar = False  # its step follows from the data
+    in_doubles: ClassVar = True  # as its surrogates
     tuned: ClassVar = "beta"
     small: ClassVar = {"beta": 0.6, "alpha": 0.2}
 
@@ -135,6 +141,16 @@ class FedMM(Method):
         seen = {"server": state.theta, "surrogate": state.x, "surrogate_before": state.before}
         return seen | {"gamma": state.gamma, "clients": state.V_i, "variate": state.V}
 
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """The proximal gradient method, whose step follows from the data."""
+        return cls(beta=1.0, decay=0.0)
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """S_i up, S and theta down."""
+        return Sent(r.c * r.dense, r.c * 32 * (r.D + r.d), r.n)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterAggregation(FedMM):
@@ -142,6 +158,10 @@ class ParameterAggregation(FedMM):
 
     FedMM's algorithm with T(S_{t+1,i}) in place of S_{t+1,i}, theta in place of S, and no projection.
     """
+
+    name: ClassVar = "parameter_aggregation"
+    label: ClassVar = "parameter aggregation (naive)"
+    look: ClassVar = ("vermillion", "long", "s")
 
     sends_minimiser: ClassVar = False  # beside what it averages, which is the minimiser
 
@@ -157,3 +177,8 @@ class ParameterAggregation(FedMM):
     def observe(self, state: Variates) -> dict[str, NDArray]:
         seen = {"server": state.theta, "server_before": state.before}
         return seen | {"gamma": state.gamma, "clients": state.V_i, "variate": state.V}
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """Theta there and back."""
+        return Sent(r.c * 32 * r.d, r.c * 32 * r.d, r.n)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Range, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost, dense_bits
+from replifed.network.messages import Counted, Sent
 from replifed.problems.transport import ICNN, Transport
 from replifed.randomness import Streams
 
@@ -151,6 +152,10 @@ class FedMMOT(Method):
     cycle : lambda, the weight of the cycle term.
     """
 
+    name: ClassVar = "fedmm_ot"
+    label: ClassVar = "FedMM-OT"
+    look: ClassVar = ("green", "wide", "o")
+
     step: Annotated[float | NDArray, POSITIVE]
     gamma: Annotated[float, Range(0, 1, low_open=True)] = 1.0
     alpha: Annotated[float, Range(0, 1)] = 0.0
@@ -212,3 +217,9 @@ class FedMMOT(Method):
     def observe(self, state: Potentials) -> dict[str, NDArray]:
         seen = {"server": state.omega, "conjugate": state.theta}
         return seen | {"clients": state.V_i, "variate": state.V}
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """A potential up, both networks down; clients and server share public targets."""
+        looked = r.n + (r.c + r.a.server_steps) * r.a.server_batch
+        return Sent(r.c * r.dense, 2 * r.c * r.dense, looked)

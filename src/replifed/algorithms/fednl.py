@@ -7,15 +7,16 @@ Learning, ICML 2022 (Algorithms 1 and 3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, POSITIVE, Range, Round
-from replifed.algorithms.newton_type import Direction, NewtonType, averaged, solve_runs
+from replifed.algorithms.newton_type import Direction, NewtonType, averaged, second_order, solve_runs
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, sparse_bits
+from replifed.network.messages import Counted, Sent
 from replifed.operators.compressed import Entries, RankOne, largest_entries, subtract
 from replifed.operators.matrices import apply_inverse, leading_eigenpair, packed_size
 from replifed.operators.quantise import draw_dither, quantise
@@ -50,6 +51,9 @@ class FedNL(NewtonType):
     -----
     `line_search` None with option 1 is the paper's Algorithm 1, with a search its Algorithm 3.
     """
+
+    name: ClassVar = "fednl"
+    look: ClassVar = ("green", "dots", "^")
 
     compressor: Literal["rank1", "topk"] = "rank1"
     entries: Annotated[int | None, COUNT] = None
@@ -128,6 +132,11 @@ class FedNL(NewtonType):
             return n * self._bits(budget) + BITS_PER_VALUE
         size = packed_size(n)
         return int(sparse_bits(min(self.entries or n, size), size, self.value_bits))
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """An eigenpair, beside the gradient."""
+        return second_order(r, r.c * (16 * r.D + 32))
 
 
 def projected_solve(H: NDArray, g: NDArray, mu: NDArray) -> NDArray:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import COUNT, POSITIVE, Method, Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import BITS_PER_VALUE, Cost, dense_bits
+from replifed.network.messages import Counted, Sent
 from replifed.problems.audited import idle
 from replifed.problems.base import PerClientModels, Smooth
 
@@ -27,6 +28,9 @@ class FedNova(Method):
         FedAvg.
     batch : minibatch size; None takes all of a client's samples.
     """
+
+    name: ClassVar = "fednova"
+    look: ClassVar = ("sky", "dots", "P")
 
     step: Annotated[float | NDArray, POSITIVE]
     local_steps: Annotated[int, COUNT]
@@ -59,3 +63,10 @@ class FedNova(Method):
         longest = cohort.whole.sizes.max(axis=1, keepdims=True)
         share = cohort.sizes / longest if self.work == "samples" else np.ones(cohort.sizes.shape)
         return np.maximum(np.round(self.local_steps * share), 1).astype(cohort.whole.dtype)
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """A model and tau_i up, a model down; as many steps as the client's samples allow."""
+        steps = [max(round(r.a.local_steps * size / r.largest), 1) for size in r.sizes]
+        looked = sum(tau * (r.a.batch or size) for tau, size in zip(steps, r.sizes, strict=True))
+        return Sent(r.c * (r.dense + 32), r.c * r.dense, looked)

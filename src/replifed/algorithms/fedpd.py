@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, per_run
+from replifed.algorithms.base import POSITIVE, Conditions, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod
 from replifed.network.ledger import Cost
+from replifed.network.messages import both_ways
 from replifed.randomness import Streams
 
 
@@ -33,6 +34,11 @@ class FedPD(SolverMethod):
     solver : N_e steps on f_i(x) + <lambda_i, x - x_0> + |x - x_0|^2 / (2 eta), from the client's last model.
     """
 
+    name: ClassVar = "fedpd"
+    label: ClassVar = "Fed-PD"
+    look: ClassVar = ("purple", "short", "P")
+    messages: ClassVar = staticmethod(both_ways)  # x_i + eta lambda_i up, x_0 down
+
     eta: Annotated[float | NDArray, POSITIVE]
 
     partial_participation: ClassVar = False
@@ -52,6 +58,12 @@ class FedPD(SolverMethod):
 
     def observe(self, state: FedPDState) -> dict[str, NDArray]:
         return {"server": state.centre, "clients": state.x}
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """eta as a multiple of 1 / sqrt(mu L)."""
+        solver = Gradient(steps=given.local_steps)
+        return cls(eta=multiple / np.sqrt(given.mu * given.L), solver=solver)
 
 
 def theory_eta(L: float | NDArray) -> float | NDArray:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import NONNEGATIVE, POSITIVE, Round, per_run
+from replifed.algorithms.base import NONNEGATIVE, POSITIVE, Conditions, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, SolverMethod, proximal
 from replifed.network.ledger import Cost
-from replifed.operators.proximal import Penalty, Zero
+from replifed.network.messages import both_ways
+from replifed.operators.proximal import L1, Penalty, Zero
 from replifed.randomness import Streams
 
 
@@ -37,6 +38,11 @@ class FedPLT(SolverMethod):
         Proposition 4 asks for tau sqrt(2 / mu), with mu the strong-convexity constant of the f_i.
     start : where local steps begin: at x_{i,k}, as Remark 2 demands ("warm"), or at v_{i,k}.
     """
+
+    name: ClassVar = "fedplt"
+    label: ClassVar = "Fed-PLT"
+    look: ClassVar = ("orange", "solid", "D")
+    messages: ClassVar = staticmethod(both_ways)  # z_i up, y down
 
     rho: Annotated[float | NDArray, POSITIVE]
     penalty: Penalty = field(default_factory=Zero)
@@ -78,6 +84,14 @@ class FedPLT(SolverMethod):
 
     def observe(self, state: FedPLTState) -> dict[str, NDArray]:
         return {"server": self._coordinate(state), "clients": state.x, "auxiliary": state.z}
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """rho as a multiple of the best one."""
+        # Its h is added to the sum of the clients' losses, not to their mean.
+        penalty = L1(weight=given.clients * given.l1) if given.l1 else Zero()
+        solver = Gradient(steps=given.local_steps)
+        return cls(rho=multiple * best_rho(given.mu, given.L), solver=solver, penalty=penalty)
 
 
 def _mean(z: NDArray) -> NDArray:

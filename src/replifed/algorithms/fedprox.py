@@ -11,6 +11,7 @@ from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Round
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_steps import gradient_steps
 from replifed.network.ledger import Cost
+from replifed.network.messages import both_ways
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,10 @@ class FedProx(Method):
     The paper's box draws clients with probability p_k and takes their plain mean; here cohorts are drawn
     uniformly and averaged with the weights p_k, as in FedAvg.
     """
+
+    name: ClassVar = "fedprox"
+    look: ClassVar = ("blue", "dots", "v")
+    messages: ClassVar = staticmethod(both_ways)  # as FedAvg
 
     step: Annotated[float | NDArray, POSITIVE]
     local_steps: Annotated[int, COUNT]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round
+from replifed.algorithms.base import POSITIVE, Conditions, Round
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, SolverMethod, proximal
 from replifed.network.ledger import Cost
+from replifed.network.messages import both_ways
 from replifed.randomness import Streams
 
 
@@ -33,6 +34,10 @@ class FedSplit(SolverMethod):
         remains a fixed point; `Exact` gives the paper's Algorithm 1.
     """
 
+    name: ClassVar = "fedsplit"
+    look: ClassVar = ("purple", "dash_dot", "P")
+    messages: ClassVar = staticmethod(both_ways)  # z_j up, x down
+
     s: Annotated[float | NDArray, POSITIVE]
 
     partial_participation: ClassVar = False
@@ -49,6 +54,12 @@ class FedSplit(SolverMethod):
         half = self.solver.solve(objective, start, cohort.draw(self.solver))  # z_j^{t + 1/2}
         z = state.z + 2 * (half - x)
         return Splitting(z.mean(axis=1), z), self.cost(cohort)
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """s as a multiple of the theory's."""
+        solver = Gradient(steps=given.local_steps)
+        return cls(s=multiple * theory_step(given.mu, given.L), solver=solver)
 
 
 def theory_step(mu: float | NDArray, L: float | NDArray) -> float | NDArray:

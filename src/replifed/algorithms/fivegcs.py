@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, per_run
+from replifed.algorithms.base import POSITIVE, Conditions, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod
 from replifed.network.ledger import Cost
+from replifed.network.messages import Counted, Sent, both_ways
 from replifed.randomness import Streams
 
 
@@ -35,6 +36,10 @@ class FiveGCS(SolverMethod):
     gamma, tau : primal and dual step size, one or one a run (R,).
     solver : N_e steps on M (F_m(y) + (tau / 2) |y - x_hat - u_m / tau|^2), from x_hat.
     """
+
+    name: ClassVar = "fivegcs"
+    label: ClassVar = "5GCS"
+    look: ClassVar = ("vermillion", "dash_dot", "*")
 
     gamma: Annotated[float | NDArray, POSITIVE]
     tau: Annotated[float | NDArray, POSITIVE]
@@ -65,6 +70,18 @@ class FiveGCS(SolverMethod):
         share = per_run(np.maximum(cohort.count, 1) / M, state.x)  # C / M
         state = FiveGCSState(x_hat - gamma / share * (v - state.v), duals, v)
         return state, self.cost(cohort, gradients=1)
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """gamma as a multiple of the theory's, tau as one divided by it."""
+        gamma, tau = theory_parameters(given.mu, given.L, given.clients, given.clients)
+        solver = Gradient(steps=given.local_steps)
+        return cls(gamma=multiple * gamma, tau=tau / multiple, solver=solver)
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """Also the gradient at the end of the local steps, which is the dual variable."""
+        return both_ways(r, gradients=1)
 
 
 def theory_parameters(

@@ -7,12 +7,14 @@ Distributed Optimization, NeurIPS 2018.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Round, ServerModel
-from replifed.algorithms.newton_type import Direction, NewtonType, solve_runs
+from replifed.algorithms.newton_type import Direction, NewtonType, second_order, solve_runs
+from replifed.network.messages import Counted, Sent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,10 @@ class Giant(NewtonType):
     Local systems are solved exactly, where the paper takes a few conjugate-gradient steps.
     """
 
+    name: ClassVar = "giant"
+    label: ClassVar = "GIANT"
+    look: ClassVar = ("purple", "long", "P")
+
     def direction(self, state: ServerModel, g: NDArray, problem, ctx: Round) -> Direction:
         x, N, n = state.x, problem.n_clients, problem.dim
         H = problem.client_hessians(x).reshape(-1, n, n)
@@ -31,3 +37,8 @@ class Giant(NewtonType):
         p = -(problem.weights[..., None] * self.sent(local)).sum(axis=1)
         # The server sends the gradient between the two exchanges.
         return Direction(state, p, N * n * self.value_bits, hessians=N, exchanges=2)
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """A direction, for the mean gradient."""
+        return second_order(r, r.c * 16 * r.D, exchanges=2)

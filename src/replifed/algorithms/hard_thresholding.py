@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Guarantee, Method, Range
+from replifed.algorithms.base import COUNT, POSITIVE, Conditions, Guarantee, Method, Range, usual_settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +39,11 @@ class HardThresholding(Method):
         shrunk = self.batch_decay**t
         # Below this the batch exceeds every client's samples, and the power would underflow.
         return None if self.batch is None or shrunk < 1e-12 else math.ceil(self.batch / shrunk)
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """The step as a multiple of 1 / L."""
+        return cls(**usual_settings(cls, multiple, given), sparsity=given.sparsity)
 
 
 class Rate(NamedTuple):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, per_run
+from replifed.algorithms.base import POSITIVE, Conditions, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver, with_step
 from replifed.network.ledger import Cost
+from replifed.network.messages import both_ways
 from replifed.randomness import Streams
 
 
@@ -33,6 +34,10 @@ class LED(SolverMethod):
     solver : N_e steps on f_i(phi) + (beta / alpha) <y_i, phi>.
     """
 
+    name: ClassVar = "led"
+    look: ClassVar = ("wine", "solid", ">")
+    messages: ClassVar = staticmethod(both_ways)  # phi_i up, their mean down
+
     alpha: Annotated[float | NDArray, POSITIVE]
     beta: Annotated[float | NDArray, POSITIVE]
     solver: SteppedSolver
@@ -52,6 +57,12 @@ class LED(SolverMethod):
         phi = solver.solve(LocalObjective(problem, ratio * state.y), start, cohort.draw(solver))
         x = phi.mean(axis=1)
         return LEDState(x, state.y + phi - x[:, None]), self.cost(cohort)
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """alpha as a multiple of the natural one."""
+        alpha, beta = natural_parameters(given.L, given.local_steps)
+        return cls(alpha=multiple * alpha, beta=beta, solver=Gradient(steps=given.local_steps))
 
 
 def natural_parameters(L: float | NDArray, steps: int) -> tuple[float | NDArray, float]:

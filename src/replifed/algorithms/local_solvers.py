@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,12 @@ from replifed.algorithms.base import (
     COUNT,
     NONNEGATIVE,
     POSITIVE,
+    Conditions,
     Method,
     Round,
     check_settings,
     per_run,
+    usual_settings,
 )
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost
@@ -338,6 +340,7 @@ class SolverMethod(Method):
     solver: LocalSolver
 
     needs: ClassVar = (Smooth, PerClientModels)
+    searched: ClassVar = True
 
     @property
     def stochastic(self) -> bool:
@@ -348,3 +351,9 @@ class SolverMethod(Method):
         steps, message, problem = self.solver.steps, cohort.message(exchanges), cohort.whole
         used = steps * cohort.total(self.solver.samples(problem)) + gradients * cohort.total(problem.sizes)
         return Cost(message, message, exchanges, iterations=steps, sample_gradients=used)
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """Gradient steps as local solver; the step, if there is one, as a multiple of 1 / L."""
+        solver = Gradient(steps=given.local_steps)
+        return cls(**usual_settings(cls, multiple, given), solver=solver)

@@ -12,6 +12,7 @@ from replifed.algorithms.base import COUNT, POSITIVE, Method, Round, ServerModel
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedac import Accelerated, AcceleratedMethod, middle, moved
 from replifed.network.ledger import Cost
+from replifed.network.messages import Counted, Sent
 from replifed.problems.base import PerClientModels, Smooth
 
 
@@ -28,6 +29,11 @@ def cost(cohort: Cohort, K: int, b: int | None) -> Cost:
     return cohort.cost(1, b)._replace(sample_gradients=(K if b is not None else 1) * cohort.samples(b))
 
 
+def one_gradient(r: Counted) -> Sent:
+    """Count a gradient up and a model down; the samples of all local steps, if not all samples."""
+    return Sent(r.c * r.dense, r.c * r.dense, r.n * (r.a.local_steps if r.a.batch else 1))
+
+
 @dataclass(frozen=True, kw_only=True)
 class MinibatchSGD(Method):
     """x <- x - eta g with the mean gradient of N K b samples.
@@ -38,6 +44,11 @@ class MinibatchSGD(Method):
     local_steps : K.
     batch : b; None takes all samples, which is gradient descent.
     """
+
+    name: ClassVar = "mb_sgd"
+    label: ClassVar = "minibatch SGD"
+    look: ClassVar = ("black", "long", "<")
+    messages: ClassVar = staticmethod(one_gradient)
 
     step: Annotated[float | NDArray, POSITIVE]
     local_steps: Annotated[int, COUNT]
@@ -55,6 +66,11 @@ class MinibatchSGD(Method):
 @dataclass(frozen=True, kw_only=True)
 class MinibatchAcSGD(AcceleratedMethod):
     """Minibatch SGD with the accelerated step of naive FedAc; settings: `AcceleratedMethod`."""
+
+    name: ClassVar = "mb_ac_sgd"
+    label: ClassVar = "accelerated minibatch SGD"
+    look: ClassVar = ("green", "long", "^")
+    messages: ClassVar = staticmethod(one_gradient)
 
     def round(self, state: Accelerated, problem: Any, ctx: Round) -> tuple[Accelerated, Cost]:
         K, b, cohort = self.local_steps, self.batch, Cohort(problem, ctx)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import NONNEGATIVE, Method, Range, Round, ServerModel
+from replifed.algorithms.base import NONNEGATIVE, Conditions, Method, Range, Round, ServerModel
 from replifed.algorithms.line_search import Armijo
 from replifed.network.ledger import BITS_PER_VALUE, Cost
+from replifed.network.messages import Counted, Sent
 from replifed.operators.matrices import solve_each
 from replifed.problems.base import Hessian, Ray, Smooth
 from replifed.randomness import Streams
+
+# In a comparison these methods stop at gradients of this length, where the gap is below 1e-15.
+SOLVED = 1e-9
 
 
 class Direction(NamedTuple):
@@ -25,6 +29,12 @@ class Direction(NamedTuple):
     sent: NDArray | float = 0  # bits of all clients, besides their gradients; a number or (R,)
     hessians: int = 0  # Hessians computed, over all clients
     exchanges: int = 1  # round trips, each of which begins with n numbers from the server
+
+
+def second_order(r: Counted, extra: Any = 0, exchanges: int = 1) -> Sent:
+    """Count all clients' gradients of 16 bits a coordinate, what is extra, and the line search's scalars."""
+    up = r.c * (16 * r.D + 32 * (1 + r.trials)) + extra
+    return Sent(up, r.c * (exchanges * r.dense + 32 * r.trials), r.n, exchanges)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +60,8 @@ class NewtonType(Method, ABC):
     needs: ClassVar[tuple[type, ...]] = (Smooth, Hessian, Ray)
     weighted: ClassVar = True
     partial_participation: ClassVar = False
+    searched: ClassVar = False
+    in_doubles: ClassVar = True  # floats of 32 bits are too short for linear systems
 
     @property
     def value_bits(self) -> int:
@@ -105,6 +117,11 @@ class NewtonType(Method, ABC):
             x_next = np.where(active[:, None], x_next, x)
             cost = Cost(*(np.where(active, amount, 0) for amount in cost))
         return direction.state._replace(x=x_next), cost
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """Without a number to tune: the step is searched in each round."""
+        return cls(epsilon=SOLVED, single_precision=True)
 
 
 def solve_runs(H: NDArray, g: NDArray, shift: NDArray | None = None) -> NDArray:

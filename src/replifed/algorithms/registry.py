@@ -2,58 +2,63 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from replifed.errors import ConfigError, unknown_name
 
-METHODS: dict[str, str] = {
-    "distributed_iht": "replifed.algorithms.distributed_iht:DistributedIHT",
-    "fedac": "replifed.algorithms.fedac:FedAc",
-    "fedadam": "replifed.algorithms.fedadam:FedAdam",
-    "fedadam_server": "replifed.algorithms.fedadam_server:FedAdamServer",
-    "fedavg": "replifed.algorithms.fedavg:FedAvg",
-    "fedavgm": "replifed.algorithms.fedavgm:FedAvgM",
-    "feddualavg": "replifed.algorithms.feddualavg:FedDualAvg",
-    "feddyn": "replifed.algorithms.feddyn:FedDyn",
-    "fedgradmp": "replifed.algorithms.fedgradmp:FedGradMP",
-    "fedht": "replifed.algorithms.fedht:FedHT",
-    "fediterht": "replifed.algorithms.fediterht:FedIterHT",
-    "fedlin": "replifed.algorithms.fedlin:FedLin",
-    "fedmid": "replifed.algorithms.fedmid:FedMid",
-    "fedmm": "replifed.algorithms.fedmm:FedMM",
-    "fedmm_ot": "replifed.algorithms.fedmm_ot:FedMMOT",
-    "fednl": "replifed.algorithms.fednl:FedNL",
-    "fednova": "replifed.algorithms.fednova:FedNova",
-    "fedpd": "replifed.algorithms.fedpd:FedPD",
-    "fedplt": "replifed.algorithms.fedplt:FedPLT",
-    "fedprox": "replifed.algorithms.fedprox:FedProx",
-    "fedsplit": "replifed.algorithms.fedsplit:FedSplit",
-    "fivegcs": "replifed.algorithms.fivegcs:FiveGCS",
-    "giant": "replifed.algorithms.giant:Giant",
-    "gradient_descent": "replifed.algorithms.gradient_descent:GradientDescent",
-    "ideal_shed": "replifed.algorithms.shed:IdealShed",
-    "led": "replifed.algorithms.led:LED",
-    "mb_ac_sgd": "replifed.algorithms.minibatch:MinibatchAcSGD",
-    "mb_sgd": "replifed.algorithms.minibatch:MinibatchSGD",
-    "newton": "replifed.algorithms.newton:DistributedNewton",
-    "nqshed": "replifed.algorithms.shed:NQShed",
-    "parameter_aggregation": "replifed.algorithms.fedmm:ParameterAggregation",
-    "qshed": "replifed.algorithms.shed:QShed",
-    "sa_ssmm": "replifed.algorithms.sa_ssmm:SaSsmm",
-    "scaffnew": "replifed.algorithms.scaffnew:Scaffnew",
-    "scaffold": "replifed.algorithms.scaffold:Scaffold",
-    "shed": "replifed.algorithms.shed:Shed",
-    "slocalgd": "replifed.algorithms.slocalgd:SLocalGD",
-    "tamuna": "replifed.algorithms.tamuna:TAMUNA",
-}
+
+class Declared(NamedTuple):
+    """What the class of a built-in method says of itself."""
+
+    source: str  # MODULE:CLASS
+    label: str  # name in figures and tables
+    look: tuple[Any, ...] | None  # see `figures.lines.described`; None for a look by default
 
 
-BUILT_IN = frozenset(METHODS)
+def declared(folder: Path) -> dict[str, Declared]:
+    """Return the methods in the modules of `replifed.algorithms`, by name: the classes with a `name`.
+
+    The sources are read, not imported, so that a method is loaded only when it is used.
+    """
+    found: dict[str, Declared] = {}
+    for file in sorted(folder.glob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        if not re.search(r"^    name\b", text, re.MULTILINE):  # parsing takes longer
+            continue
+        for node in ast.parse(text, str(file)).body:
+            if isinstance(node, ast.ClassDef) and "name" in (said := _literals(node, file)):
+                name, source = said["name"], f"{__package__}.{file.stem}:{node.name}"
+                if name in found:
+                    raise ConfigError(f"{found[name].source} and {source} have one name, {name}; rename one")
+                found[name] = Declared(source, said.get("label", node.name), said.get("look"))
+    return dict(sorted(found.items()))
+
+
+def _literals(node: ast.ClassDef, file: Path) -> dict[str, Any]:
+    """Return the class attributes that are read without an import."""
+    said = {}
+    for one in node.body:
+        if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
+            target = one.targets[0] if isinstance(one, ast.Assign) else one.target
+            if isinstance(target, ast.Name) and target.id in ("name", "label", "look"):
+                try:
+                    said[target.id] = ast.literal_eval(one.value)
+                except ValueError:
+                    text = f"{file}:{one.lineno}: write {target.id} out: it is read and not computed"
+                    raise ConfigError(text) from None
+    return said
+
+
+BUILT_IN = declared(Path(__file__).parent)
+METHODS = {name: one.source for name, one in BUILT_IN.items()}
 # Custom methods, NAME: FILE.py:CLASS as JSON, for jobs, which are other processes.
 _VARIABLE = "REPLIFED_METHODS"
 INSTALLED = {entry.name: entry.value for entry in entry_points(group="replifed.methods")}  # of other packages

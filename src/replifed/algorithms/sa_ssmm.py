@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import COUNT, POSITIVE, Method, Range, Round
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost
+from replifed.network.messages import Counted, Sent
 from replifed.problems.surrogates.base import Surrogate
 from replifed.randomness import Streams
 
@@ -43,6 +44,10 @@ class SaSsmm(Method):
     batch : minibatch size; None takes all of a client's samples.
     """
 
+    name: ClassVar = "sa_ssmm"
+    label: ClassVar = "centralised EM"
+    look: ClassVar = ("grey", "solid", "", 3.0)
+
     beta: Annotated[float | NDArray, POSITIVE]
     decay: Annotated[float, Range(0, 1)] = 0.5
     batch: Annotated[int | None, COUNT] = None
@@ -74,3 +79,8 @@ class SaSsmm(Method):
             "surrogate_before": state.before,
             "gamma": state.gamma,
         }
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """Nothing: the server has all data."""
+        return Sent(0, 0, r.n, 0)

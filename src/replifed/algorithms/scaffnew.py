@@ -18,6 +18,7 @@ from replifed.algorithms.local_solvers import (
     random_steps,
 )
 from replifed.network.ledger import Cost
+from replifed.network.messages import both_ways
 from replifed.randomness import Streams
 
 
@@ -39,6 +40,10 @@ class Scaffnew(SolverMethod):
     step : gamma, one or one a run (R,).
     solver : steps on f_i(x) - <h_i, x>; their mean number is its `steps`, 1 / p.
     """
+
+    name: ClassVar = "scaffnew"
+    look: ClassVar = ("blue", "dash_dot", "o")
+    messages: ClassVar = staticmethod(both_ways)  # x_i up, their mean down
 
     step: Annotated[float | NDArray, POSITIVE]
     solver: SteppedSolver

@@ -12,6 +12,7 @@ from replifed.algorithms.base import POSITIVE, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver
 from replifed.network.ledger import Cost
+from replifed.network.messages import Counted, Sent, both_ways
 from replifed.randomness import Streams
 
 
@@ -40,6 +41,10 @@ class Scaffold(SolverMethod):
     The server sends x and c, a client both changes: two vectors each way. (The paper remarks that a client
     that took part in the last round need not receive c; that saving is not counted here.)
     """
+
+    name: ClassVar = "scaffold"
+    label: ClassVar = "SCAFFOLD"
+    look: ClassVar = ("vermillion", "dots", "s")
 
     step: Annotated[float | NDArray, POSITIVE]
     solver: SteppedSolver
@@ -70,3 +75,8 @@ class Scaffold(SolverMethod):
         message, extra = cohort.message(2), cohort.total(problem.sizes) if self.option == "1" else 0
         used = solver.steps * cohort.total(solver.samples(problem)) + extra
         return state, Cost(message, message, iterations=solver.steps, sample_gradients=used)
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """Models and control variates, each way; option 1 takes a gradient of all samples."""
+        return both_ways(r, vectors=2, gradients=1 if r.a.option == "1" else 0)

@@ -7,15 +7,16 @@ Eigenvectors Quantization, arXiv 2305.10852, 2023 (Algorithm 1); SHED is arXiv 2
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, Round
-from replifed.algorithms.newton_type import Direction, NewtonType, solve_runs
+from replifed.algorithms.newton_type import Direction, NewtonType, second_order, solve_runs
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE
+from replifed.network.messages import Counted, Sent
 from replifed.operators.bit_allocation import allocate, allocate_exactly, vectors_in_use
 from replifed.operators.matrices import eigenpairs
 from replifed.operators.quantise import draw_dither, quantise_grown, refine
@@ -59,6 +60,19 @@ class SharedEigenpairs(NamedTuple):
     q: NDArray  # int (R, N), vectors in use
 
 
+def _more(r: Counted, name: str) -> Any:
+    """How much a count of the clients has grown in a round, from nothing where Hessians are new."""
+    before, after = (
+        one.reshape(len(one), -1).sum(axis=1) for one in (getattr(r.before, name), getattr(r.after, name))
+    )
+    return after - before * (not r.renewed)
+
+
+def _eigenvalues(r: Counted) -> Any:
+    """Bits of one with each vector, and of each client's next one (rho), which is new with new Hessians."""
+    return 32 * (_more(r, "q") + r.c * r.renewed)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shed(NewtonType):
     """SHED: in each round, sends as many further eigenvectors as the budget allows, unquantised.
@@ -67,6 +81,10 @@ class Shed(NewtonType):
     ----------
     renewals : I, the rounds in which Hessians are computed anew; see `renews`.
     """
+
+    name: ClassVar = "shed"
+    label: ClassVar = "SHED"
+    look: ClassVar = ("wine", "long", "^")
 
     renewals: str | int = "fibonacci"
 
@@ -140,6 +158,11 @@ class Shed(NewtonType):
         """Bits per coordinate that a round adds, summed over all clients and eigenvectors, (R,)."""
         return (after - before).sum(axis=(1, 2))
 
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """Eigenvectors, whole, and eigenvalues."""
+        return second_order(r, 16 * r.D * _more(r, "q") + _eigenvalues(r))
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Allocating(Shed):
@@ -161,6 +184,10 @@ class _Allocating(Shed):
 class IdealShed(_Allocating):
     """ideal-SHED: sends, unquantised, the eigenvectors of which Q-SHED would send bits."""
 
+    name: ClassVar = "ideal_shed"
+    label: ClassVar = "ideal-SHED"
+    look: ClassVar = ("vermillion", "short", "X")
+
     def vector_bits(self, before: NDArray, after: NDArray) -> NDArray:
         return self.value_bits * (vectors_in_use(after) - vectors_in_use(before)).sum(axis=1)
 
@@ -174,6 +201,10 @@ class NQShed(Shed):
     dither, overload : see `operators.quantise`.
     normalise : whether the server scales received vectors to unit length; the paper does not.
     """
+
+    name: ClassVar = "nqshed"
+    label: ClassVar = "NQ-SHED"
+    look: ClassVar = ("orange", "long", "<")
 
     dither: Literal["nested", "none", "added", "fresh"] = "nested"
     overload: Literal["wrap", "clip"] = "wrap"
@@ -210,6 +241,15 @@ class QShed(_Allocating, NQShed):
 
     Parameters are those of `NQShed` and `IdealShed`.
     """
+
+    name: ClassVar = "qshed"
+    label: ClassVar = "Q-SHED"
+    look: ClassVar = ("blue", "solid", "o")
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """As many bits of eigenvectors as were allocated, and eigenvalues."""
+        return second_order(r, r.D * _more(r, "bits") + _eigenvalues(r))
 
 
 def aggregate(values: NDArray, received: NDArray, q: NDArray, rho: NDArray, weights: NDArray) -> NDArray:

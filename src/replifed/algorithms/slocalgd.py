@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from replifed.algorithms.base import Round, ServerModel
+from replifed.algorithms.base import Conditions, Round, ServerModel
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import (
     Gradient,
@@ -17,6 +18,7 @@ from replifed.algorithms.local_solvers import (
     random_steps,
 )
 from replifed.network.ledger import Cost
+from replifed.network.messages import Counted, Sent, both_ways
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,10 @@ class SLocalGD(SolverMethod):
     fixed number of steps the method is FedLin.
     """
 
+    name: ClassVar = "slocalgd"
+    label: ClassVar = "S-Local-GD"
+    look: ClassVar = ("black", "dash_dot", "^")
+
     solver: SteppedSolver
 
     stochastic: ClassVar = True
@@ -54,3 +60,13 @@ class SLocalGD(SolverMethod):
         used = counts * cohort.total(self.solver.samples(problem)) + cohort.total(problem.sizes)
         message = cohort.message(2)
         return ServerModel(x_i.mean(axis=1)), Cost(message, message, 2, counts, used)
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """The local step as a multiple of 1 / L."""
+        return cls(solver=Gradient(steps=given.local_steps, step=multiple / given.L))
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """Gradient and model, each way; the gradient at the reference takes all samples."""
+        return both_ways(r, vectors=2, gradients=1, exchanges=2)

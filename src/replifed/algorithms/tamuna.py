@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Range, Round, per_run
+from replifed.algorithms.base import POSITIVE, Conditions, Range, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import (
     Gradient,
@@ -20,6 +20,7 @@ from replifed.algorithms.local_solvers import (
 )
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, Cost
+from replifed.network.messages import Counted, Sent
 from replifed.randomness import Streams
 
 
@@ -42,6 +43,9 @@ class TAMUNA(SolverMethod):
         clients.
     sparsity : s >= 2, the number of participating clients that send each coordinate; all by default.
     """
+
+    name: ClassVar = "tamuna"
+    look: ClassVar = ("green", "short", "<")
 
     gamma: Annotated[float | NDArray, POSITIVE]
     eta: Annotated[float | NDArray, POSITIVE]
@@ -97,6 +101,18 @@ class TAMUNA(SolverMethod):
             raise ConfigError(f"TAMUNA.sparsity = {s}: at most the {c} clients that take part")
         order = ctx.streams.draw("mask", lambda rng: rng.permutation(c))
         return (order[:, :, None] - s * np.arange(dim)) % c < s
+
+    @classmethod
+    def compared(cls, multiple: NDArray, given: Conditions) -> Self:
+        """gamma as a multiple of the theory's."""
+        K, N = given.local_steps, given.clients
+        gamma, eta = theory_parameters(given.mu, given.L, K, N, N)
+        return cls(gamma=multiple * gamma, eta=eta, solver=Gradient(steps=K))
+
+    @staticmethod
+    def messages(r: Counted) -> Sent:
+        """In a cohort each client gets the new mean as well, since it may miss the next round."""
+        return Sent(r.c * r.dense, r.c * r.dense * (1 if r.c == r.N else 2), r.K * r.n)
 
 
 def theory_parameters(

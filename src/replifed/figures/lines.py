@@ -5,10 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from replifed.errors import ConfigError, unknown_name
+
 # Okabe and Ito's palette, told apart with any kind of colour vision.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 GREY, WINE = "#767676", "#882255"
+COLOURS = {
+    **{"black": BLACK, "orange": ORANGE, "sky": SKY, "green": GREEN, "yellow": YELLOW},
+    **{"blue": BLUE, "vermillion": VERMILLION, "purple": PURPLE, "grey": GREY, "wine": WINE},
+}
+LONG, SHORT, DOTS, DASH_DOT = (0, (5, 1.5)), (0, (2.5, 1)), (0, (1, 1.2)), (0, (4, 1.5, 1, 1.5))
+# Dashes of variants of a method, which keep its colour.
+WIDE, TWO_DOTS, TWO_DASHES, SPARSE = (
+    (0, (7, 2.5)),
+    (0, (6, 2, 1, 1.5, 1, 1.5)),
+    (0, (6, 2, 2, 2)),
+    (0, (1, 2)),
+)
+DASHES = {"solid": "-", "long": LONG, "short": SHORT, "dots": DOTS, "dash_dot": DASH_DOT, "wide": WIDE}
 
 
 class Line(NamedTuple):
@@ -34,6 +49,18 @@ class Line(NamedTuple):
             "markersize": self.size,
             "fillstyle": "full" if self.filled else "none",
         }
+
+
+def described(label: str, color: str, dashes: str, marker: str = "", width: float = 1.4) -> Line:
+    """Return the line of a look in words: of `COLOURS`, or #RRGGBB, and of `DASHES`; matplotlib's marker."""
+    color = color if color.startswith("#") else _known("colour", color, COLOURS)
+    return Line(label, color, _known("dashes", dashes, DASHES), marker, width)
+
+
+def _known(kind: str, word: str, words: Mapping[str, Any]) -> Any:
+    if word not in words:
+        raise ConfigError(unknown_name(kind, word, words))
+    return words[word]
 
 
 # A sequence (three levels of heterogeneity, four numbers of local steps) keeps its order of entries.

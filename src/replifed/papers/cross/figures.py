@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
+from replifed.algorithms.looks import method_lines
+from replifed.algorithms.registry import METHODS, method_class
 from replifed.claims.copies import independent, originals, told
 from replifed.claims.pairs import USES, matrix, pairs, profile, used_until
 from replifed.claims.targets import at_the_end
@@ -93,23 +94,9 @@ figure = partial(
 )
 
 
-# Lines of custom methods: thicker, and in colours that no built-in method has.
-_CUSTOM = [
-    Line("", color, dashes, marker, 2.4)
-    for dashes in ("-", (0, (6, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
-    for color, marker in (("#C2185B", "h"), ("#6D4C41", "p"), ("#827717", "d"), ("#4527A0", "H"))
-]
-
-
 def lines() -> dict[str, Line]:
-    """Return lines: built-in methods' as in `cross`, others' by their attributes label and line, if any."""
-    custom = [name for name in METHODS if name not in paper.EVERY and name not in BUILT_IN]
-    styled = {}
-    for number, name in enumerate(custom):
-        cls, default = method_class(name), _CUSTOM[number % len(_CUSTOM)]
-        label = getattr(cls, "label", cls.__name__)
-        styled[name] = getattr(cls, "line", default)._replace(label=label)
-    return {**styled, **paper.EVERY}
+    """Return the lines of custom methods, and then of built-in ones as in `cross`."""
+    return method_lines(name for name in METHODS if name not in paper.EVERY) | paper.EVERY
 
 
 def labels() -> dict[str, str]:
@@ -278,28 +265,28 @@ FIGURES = by_name(
         caption="Relative gap (F - F*) / (F(0) - F*), median and range over seeds. FedAvg's curve is also "
         f"that of FedMid and FedDualAvg, which are the same method without a 1-norm. {_PAGES} "
         f"{paper.SETTING}",
-        lines=paper.FIRST_ORDER,
+        lines=paper.lines(*paper.FIRST_ORDER),
     ),
     figure(
         "fig2",
         title="Methods that send curvature",
         caption="The same for methods that use Hessians, with the same budget of bits per coordinate and "
         "round for those that fit their messages to one.",
-        lines=paper.SECOND_ORDER,
+        lines=paper.lines(*paper.SECOND_ORDER),
     ),
     figure(
         "fig3",
         title="Composite problems",
         caption="The same with a 1-norm in the objective, for methods that handle one; the gap is that of "
         "the whole objective.",
-        lines=paper.COMPOSITE,
+        lines=paper.lines(*paper.COMPOSITE),
     ),
     figure(
         "fig4",
         title="A planted sparse model",
         caption="The same for methods that keep a number of coordinates, that of the planted model; F* is "
         "the least objective on its support, and what falls below it counts as no gap.",
-        lines=paper.SPARSE,
+        lines=paper.lines(*paper.SPARSE),
     ),
     figure(
         "fig5",
@@ -308,13 +295,13 @@ FIGURES = by_name(
         "gradients are full, so that minibatch SGD is gradient descent at a constant step. With clients of "
         "nearly one size and a small proximal weight FedNova and FedProx are nearly FedAvg, on whose curve "
         "they lie.",
-        lines=paper.AVERAGED,
+        lines=paper.lines(*paper.AVERAGED),
     ),
     figure(
         "fig6",
         title="Corrected local steps",
         caption="As Figure 1, for methods that correct what local steps do to an average; all take part.",
-        lines=paper.CORRECTED,
+        lines=paper.lines(*paper.CORRECTED),
     ),
     Grid(
         "profile",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from replifed.algorithms.looks import method_line, method_lines
+from replifed.algorithms.registry import BUILT_IN
 from replifed.figures.lines import Line
-from replifed.figures.methods import LINES, method_line
 
 PAPER = {"name": "All methods on the same problems", "citation": "A comparison that no paper has.", "doi": ""}
 
@@ -26,22 +27,32 @@ SETTING = (
 )
 
 
-def _lines(*methods: str) -> dict[str, Line]:
-    return {method: _OTHERWISE.get(method, LINES[method]) for method in methods}
-
-
+# Methods by purpose, in the order of the figures' legends.
+FIRST_ORDER = ("fedavg", "fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs")
+SECOND_ORDER = (
+    "gradient_descent",
+    "newton",
+    "giant",
+    "fednl",
+    "shed",
+    "ideal_shed",
+    "nqshed",
+    "qshed",
+    "fedlin",
+)
+COMPOSITE = ("fedmid", "feddualavg", "fedplt", "fedmm")
+SPARSE = ("fedht", "fediterht", "distributed_iht", "fedgradmp")
+AVERAGED = ("fedavg", "fedprox", "fednova", "fedavgm", "fedadam_server", "fedac", "mb_sgd", "mb_ac_sgd")
+CORRECTED = ("fedavg", "scaffold", "scaffnew", "slocalgd", "feddyn", "fedsplit", "fedlin")
 _OTHERWISE = {"fedmm": method_line("fedmm", "FedMM (proximal gradient)")}
-FIRST_ORDER = _lines("fedavg", "fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs")
-SECOND_ORDER = _lines(
-    *("gradient_descent", "newton", "giant", "fednl", "shed", "ideal_shed", "nqshed", "qshed", "fedlin")
-)
-COMPOSITE = _lines("fedmid", "feddualavg", "fedplt", "fedmm")
-SPARSE = _lines("fedht", "fediterht", "distributed_iht", "fedgradmp")
-AVERAGED = _lines(
-    *("fedavg", "fedprox", "fednova", "fedavgm", "fedadam_server", "fedac", "mb_sgd", "mb_ac_sgd")
-)
-CORRECTED = _lines("fedavg", "scaffold", "scaffnew", "slocalgd", "feddyn", "fedsplit", "fedlin")
-EVERY = {**FIRST_ORDER, **SECOND_ORDER, **COMPOSITE, **SPARSE, **AVERAGED, **CORRECTED}
+
+
+def lines(*first: str) -> dict[str, Line]:
+    """Return the lines of all built-in methods, some of them first."""
+    return method_lines(dict.fromkeys([*first, *BUILT_IN])) | _OTHERWISE
+
+
+EVERY = lines(*FIRST_ORDER, *SECOND_ORDER, *COMPOSITE, *SPARSE, *AVERAGED, *CORRECTED)
 LABELS = {name: line.label for name, line in EVERY.items()}
 
 # Problems for all methods, and those for some of them.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from replifed.figures.lines import ORANGE, SKY
-from replifed.figures.methods import DASH_DOT, SHORT, method_line
+from replifed.algorithms.looks import method_line
+from replifed.figures.lines import DASH_DOT, ORANGE, SHORT, SKY
 
 PAPER = {
     "name": "FedAc",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from replifed.algorithms.looks import method_line
 from replifed.algorithms.registry import method_class
-from replifed.figures.lines import BLACK, BLUE, ORANGE, Line
-from replifed.figures.methods import TWO_DASHES, TWO_DOTS, method_line
+from replifed.figures.lines import BLACK, BLUE, ORANGE, TWO_DASHES, TWO_DOTS, Line
 
 PAPER = {
     "name": "FedGradMP",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from replifed.figures.methods import method_line
+from replifed.algorithms.looks import method_line
 
 PAPER = {
     "name": "FedHT and FedIterHT",

@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from replifed.algorithms.looks import method_line
 from replifed.figures.artefact import By, Grid, Made, Reference, X, by_name
-from replifed.figures.lines import BLUE, ORANGE, Line, sequence_lines
-from replifed.figures.methods import SHORT, method_line
+from replifed.figures.lines import BLUE, ORANGE, SHORT, Line, sequence_lines
 from replifed.figures.style import canvas, styled
 from replifed.figures.summaries import averages
 from replifed.papers.fedmm.experiments import tuned_betas

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replifed.figures.methods import method_line
+from replifed.algorithms.looks import method_line
 
 PAPER = {
     "name": "FedMM",

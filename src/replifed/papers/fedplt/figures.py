@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from replifed.algorithms.looks import method_line
 from replifed.claims.curves import only
 from replifed.figures import style
 from replifed.figures.artefact import By, Grid, Reference, X, by_name
 from replifed.figures.curves import note
-from replifed.figures.lines import Line, sequence_lines
-from replifed.figures.methods import LONG, method_line
+from replifed.figures.lines import LONG, Line, sequence_lines
 from replifed.figures.summaries import on_log_scale, over_repetitions
 from replifed.papers.fedplt.measures import error_bounds, norms, zetas
 from replifed.papers.fedplt.paper import BEST_EPOCHS, BEST_RHO, FEDPLT_RATES

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from replifed.figures.methods import SPARSE, TWO_DASHES, TWO_DOTS, WIDE, method_line
+from replifed.algorithms.looks import method_line
+from replifed.figures.lines import SPARSE, TWO_DASHES, TWO_DOTS, WIDE
 
 PAPER = {
     "name": "Q-SHED",
