@@ -225,12 +225,16 @@ def with_functions(method: str) -> str:
 
 
 def tests_of(module: str, words: set[str]) -> list[str]:
-    """Unit tests that mention one of the words: first those that import the module, then methods' tests."""
+    """Unit tests that mention one of the words: first those that import the module, then methods' tests.
+
+    Last come those that take every method of the registry.
+    """
     mention, imports = (re.compile(rf"\b({pattern})\b") for pattern in ("|".join(words), re.escape(module)))
     order = {}
     for file in UNIT.glob("test_*.py"):
         text = file.read_text(encoding="utf-8")
-        if mentions := len(mention.findall(text)):
+        mentions = len(mention.findall(text))
+        if mentions or re.search(r"registry import .*\bMETHODS\b", text):
             methods = "from replifed.algorithms" in text
             order[str(file)] = not imports.search(text), not methods, -mentions, file.name
     return sorted(order, key=order.get)

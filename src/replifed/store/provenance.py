@@ -21,7 +21,7 @@ from replifed.store.hashes import file_hash
 
 # Folder that holds the package `replifed`, in a checkout and in an installation.
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
-# It only names the module of each method, which is a source by itself: a new method reruns nothing.
+# It only finds the module of each method, which is a source by itself.
 _REGISTRY = Path("replifed/algorithms/registry.py")
 
 
