@@ -152,8 +152,8 @@ def test_a_module_from_a_repository_runs_the_installed_package(deployed):
     installed = {"PYTHONPATH": str(ROOT / "src")}
     planned = deployed.snakemake(table, "--printshellcmds", *PLAN, env=installed)
     assert planned.status == 0, planned.text
-    (settings,) = deployed.folder.glob(".snakemake/replifed/settings-*.json")  # which jobs read
-    assert json.loads(settings.read_text())["fedmm"]["seed"] == 4242
+    (jobs,) = deployed.folder.glob(".snakemake/replifed/jobs-*.txt")
+    assert json.loads(jobs.read_text().partition("\n")[0])["fedmm"]["seed"] == 4242
     # Commands that call Snakemake find the workflow and the settings.
     words = [warm.executable(), "-m", "replifed", "make", "fedmm/remark1", "--dry-run"]
     done = subprocess.run(

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from replifed.cli.arguments import add_command
-from replifed.errors import ConfigError
 from replifed.store import hashes, usage
-from replifed.store.provenance import canonical_json
-
-# Of these kinds no hashes are recorded: raw files have pins, and a share goes with the join, which checks the
-# hash inside; its record would stay.
-_UNRECORDED = ("fetch", "share")
-# These are not compared with their records: of pictures and tables reports only show what is there.
-_UNCHECKED = (*_UNRECORDED, "figure", "table")
-# It compares all files by itself.
-_MANIFEST = "manifest"
+from replifed.workflow import entries
+from replifed.workflow.entries import Entry
 
 
 def add(commands: Any) -> None:
@@ -34,78 +24,41 @@ def add(commands: Any) -> None:
     job.add_argument("keys", nargs="+", metavar="KEY")
 
 
-class Given(NamedTuple):
-    """What the function of a job is given: settings, files to read, by their names, and files to write."""
-
-    name: str
-    settings: dict[str, Any]
-    options: dict[str, Any]
-    reads: dict[str, list[Path]]
-    out: list[Path]
-    paths: dict[str, str]
-
-    def first(self, name: str) -> Path | None:
-        """Return the file of that name, or the first of several; None if the job reads none."""
-        return self.reads[name][0] if name in self.reads else None
-
-
 def _job(arguments: argparse.Namespace) -> None:
-    from replifed.workflow.jobs import SETTINGS, Table
-
-    file = os.environ.get(SETTINGS)
-    if file is None:
-        raise ConfigError(f"only the workflow does jobs: {SETTINGS} is not set; ask for what they make")
-    table = Table(json.loads(Path(file).read_text(encoding="utf-8")))
-    for job in [table[key] for key in arguments.keys]:
-        if job.kind != _MANIFEST:
-            read = (key for key in job.before if table[key].kind not in _UNCHECKED)
-            hashes.check(map(Path, table.files(*read)))
-        out = [Path(one) for one in table.files(job.key)]
-        given = Given(
-            job.name,
-            _sorted(job.settings),
-            _sorted(job.options),
-            {name: [Path(one) for one in table.files(key)] for name, key in job.reads.items()},
-            out,
-            table.config["paths"],
-        )
+    for job in entries.read(arguments.keys):
+        hashes.check(job.checked)
         with usage.part(job.log.partition("/")[2]) if len(arguments.keys) > 1 else nullcontext():
-            _DONE_BY[job.kind](given)
-        if job.kind not in _UNRECORDED:
-            hashes.record(out)
+            _DONE_BY[job.kind](job)
+        if job.is_recorded:
+            hashes.record(job.out)
 
 
-def _sorted(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings in the order in which they are hashed and stored."""
-    return json.loads(canonical_json({**settings}))
-
-
-def _fetch(job: Given) -> None:
+def _fetch(job: Entry) -> None:
     from replifed.cli.data import fetch
 
-    fetch([job.name], Path(job.paths["data"], "raw"), **job.options)
+    fetch([job.name], job.out[0].parent, **job.options)
 
 
-def _parse(job: Given) -> None:
+def _parse(job: Entry) -> None:
     from replifed.cli.data import parse
 
-    parse(job.name, Path(job.paths["data"], "raw"), job.out[0])
+    parse(job.name, job.reads["record"][0].parent, job.out[0])
 
 
-def _own_dataset(job: Given) -> None:
+def _own_dataset(job: Entry) -> None:
     from replifed.data import own
 
     own.parse(job.name, job.settings, job.out[0])
 
 
-def _partition(job: Given) -> None:
+def _partition(job: Entry) -> None:
     from replifed.partition import build
 
     paper, experiment = job.name.split("/")
     build.partition(paper, experiment, job.settings, job.reads["data"][0], *job.out)
 
 
-def _tune(job: Given) -> None:
+def _tune(job: Entry) -> None:
     from replifed.papers import jobs
 
     paper, experiment, method = job.name.split("/")
@@ -113,7 +66,7 @@ def _tune(job: Given) -> None:
     jobs.tune(paper, experiment, method, job.settings, data, partition, job.out[0], leader)
 
 
-def _run(job: Given) -> None:
+def _run(job: Entry) -> None:
     from replifed.papers import jobs
 
     paper, experiment, method = job.name.split("/")
@@ -125,13 +78,13 @@ def _run(job: Given) -> None:
     jobs.run(paper, experiment, method, job.settings, data, partition, tuned, job.out[0], share)
 
 
-def _join(job: Given) -> None:
+def _join(job: Entry) -> None:
     from replifed.store import histories
 
     histories.join([file for [file] in job.reads.values()], job.out[0])
 
 
-def _artefact(job: Given) -> None:
+def _artefact(job: Entry) -> None:
     from replifed.papers import jobs
 
     paper, name = job.name.split("/")
@@ -139,7 +92,7 @@ def _artefact(job: Given) -> None:
     jobs.artefact(paper, name, job.settings, job.options["scale"], job.reads, outputs)
 
 
-def _measure_claims(job: Given) -> None:
+def _measure_claims(job: Entry) -> None:
     from replifed.papers import jobs
 
     paper, scale, only = job.name.partition("/")[0], job.options["scale"], job.options.get("only")
@@ -148,36 +101,36 @@ def _measure_claims(job: Given) -> None:
     jobs.measure_claims(paper, job.settings, scale, job.reads, out, only=only, environment=environment)
 
 
-def _errata(job: Given) -> None:
+def _errata(job: Entry) -> None:
     from replifed.papers import jobs
 
     jobs.measure_errata(job.name, job.out[0])
 
 
-def _claims(job: Given) -> None:
+def _claims(job: Entry) -> None:
     from replifed.papers import jobs
 
     claims, statements, not_claimed = job.out
     jobs.collect_claims([file for file, *_ in job.reads.values()], claims, statements, not_claimed)
 
 
-def _report(job: Given) -> None:
+def _report(job: Entry) -> None:
     from replifed.report import page
 
     out, curves, run = job.out
     page.build(**_shown(job), out=out, curves=curves, run=run)
 
 
-def _single_report(job: Given) -> None:
+def _single_report(job: Entry) -> None:
     from replifed.report import page
 
     page.build(**_shown(job), out=job.out[0], single=True)
 
 
-def _shown(job: Given) -> dict[str, Any]:
+def _shown(job: Entry) -> dict[str, Any]:
     """Return what a report shows; that of a comparison shows no claims."""
     shown = {
-        "figures_dir": Path(job.paths["figures"]),
+        "figures_dir": Path(job.options["figures"]),
         "scale": job.options["scale"],
         "settings": job.settings,
         "errata": [files[0] for name, files in job.reads.items() if name.startswith("errata:")],
@@ -187,13 +140,13 @@ def _shown(job: Given) -> dict[str, Any]:
     return {**shown, "claims": claims[0]} if claims else shown
 
 
-def _gallery(job: Given) -> None:
+def _gallery(job: Entry) -> None:
     from replifed.report import gallery
 
-    gallery.write(Path(job.paths["figures"]), job.settings, job.reads["claims:"][0], job.out[0])
+    gallery.write(Path(job.options["figures"]), job.settings, job.reads["claims:"][0], job.out[0])
 
 
-def _manifest(job: Given) -> None:
+def _manifest(job: Entry) -> None:
     from replifed.store import manifest
 
     of_run = ("report_run.js", "environment.json")  # which differ from run to run
@@ -202,7 +155,7 @@ def _manifest(job: Given) -> None:
     manifest.write(listed, out, job.options["folders"], environment)
 
 
-_DONE_BY: dict[str, Callable[[Given], None]] = {
+_DONE_BY: dict[str, Callable[[Entry], None]] = {
     "fetch": _fetch,
     "parse": _parse,
     "own_dataset": _own_dataset,

@@ -25,8 +25,6 @@ from replifed.store.provenance import canonical_json, source_listing
 Settings = Mapping[str, Any]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-# The variable with the file of the checked settings, from which a job builds the table anew.
-SETTINGS = "REPLIFED_SETTINGS"
 # The folders of what shares of a run leave, until they are joined, and of runs that a comparison takes from
 # the reference (`lending`).
 SHARES, LENT = "shares", "lent"
@@ -357,7 +355,8 @@ def _claim(config: Settings, paper: str, claim: str) -> Job:
 
 def _closing(config: Settings) -> Iterator[Job]:
     """Yield what is made of all papers: their claims, the reports and the gallery."""
-    papers, scale = config["papers"], {"scale": config["scale"]}
+    papers, figures = config["papers"], {"figures": config["paths"]["figures"]}
+    options = {"scale": config["scale"], **figures}
     sources = [part(one, "claims") for one in papers]
     sources += [str(file) for one in papers if (file := sentences_file(one)).is_file()]
     sources = ["replifed.papers.jobs:collect_claims", *sources]
@@ -366,19 +365,19 @@ def _closing(config: Settings) -> Iterator[Job]:
     for paper in papers:
         reads = _same([f"measure_claims:{paper}", f"errata:{paper}", *shown(config, paper)])
         said, settings = f"{paper}: write its page of the report", _report_settings(config, [paper])
-        yield Job(f"paper_report:{paper}", said, reads, (), settings, scale, _report_sources(paper))
+        yield Job(f"paper_report:{paper}", said, reads, (), settings, options, _report_sources(paper))
     drawn = [key for paper in papers for key in shown(config, paper)]
     reads = _same(["claims:", *(f"errata:{paper}" for paper in papers), *drawn])
     settings, sources = _report_settings(config, papers), _report_sources(*papers)
-    yield Job("report:", "write the report", reads, (), settings, scale, sources)
-    yield Job("single_report:", "write the report as one file", reads, (), settings, scale, sources)
+    yield Job("report:", "write the report", reads, (), settings, options, sources)
+    yield Job("single_report:", "write the report as one file", reads, (), settings, options, sources)
     if config["scale"] == "paper":
         reads, sources = _same(["claims:", *drawn]), ["replifed.report.gallery"]
-        yield Job("gallery:", "write the page of pictures", reads, (), settings, {}, sources)
+        yield Job("gallery:", "write the page of pictures", reads, (), settings, figures, sources)
     if COMPARE in config:
         said, settings = "write the report of the comparison", _report_settings(config, [COMPARE])
         reads, sources = _same(shown(config, COMPARE)), ["replifed.report.page"]
-        yield Job("comparison_report:", said, reads, (), settings, scale, sources)
+        yield Job("comparison_report:", said, reads, (), settings, options, sources)
 
 
 def shown(config: Settings, paper: str) -> list[str]:

@@ -1,0 +1,110 @@
+"""The file of jobs, which a call of the workflow writes once, and of which each job reads its own line.
+
+Its first line holds the checked settings: the entry of a single claim is made of them when it is asked for.
+Then come the settings of jobs, each once, and the jobs, which name the line of theirs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from replifed.errors import ConfigError
+from replifed.store.atomic import write_text
+
+if TYPE_CHECKING:
+    from replifed.workflow.jobs import Table
+
+# The variable with the file of jobs.
+VARIABLE = "REPLIFED_JOBS"
+# Of these kinds no hashes are recorded: raw files have pins, and a share goes with the join, which checks the
+# hash inside; its record would stay.
+_UNRECORDED = ("fetch", "share")
+# These are not compared with their records: of pictures and tables reports only show what is there.
+_UNCHECKED = (*_UNRECORDED, "figure", "table")
+# It compares all files by itself.
+_MANIFEST = "manifest"
+
+
+class Entry(NamedTuple):
+    """A job, with all that its function needs."""
+
+    kind: str
+    name: str
+    log: str
+    settings: dict[str, Any]
+    options: dict[str, Any]
+    is_recorded: bool  # whether the hashes of what it writes are
+    reads: dict[str, list[Path]]  # by the names that the job has for them
+    checked: list[Path]  # of what it reads, files that must be as their jobs left them
+    out: list[Path]
+
+    def first(self, name: str) -> Path | None:
+        """Return the file of that name, or the first of several; None if the job reads none."""
+        return self.reads[name][0] if name in self.reads else None
+
+
+def write(table: Table) -> str:
+    """Write all jobs of a table into a file that is called by its hash, and return its path."""
+    lines = {json.dumps(table.config): 0}
+    jobs = []
+    for key in table:
+        settings, *fields = _of_table(table, key)
+        number = lines.setdefault(settings, len(lines))
+        jobs.append(f"{key}\t{json.dumps([number, *fields])}")
+    text = "\n".join([*lines, *jobs])
+    file = Path(f".snakemake/replifed/jobs-{hashlib.sha256(text.encode()).hexdigest()[:32]}.txt")
+    if not file.is_file():
+        write_text(file, text)
+    return str(file)
+
+
+def read(keys: Sequence[str]) -> list[Entry]:
+    """Return the entries of jobs from the file of this call.
+
+    Raises
+    ------
+    ConfigError
+        No call of the workflow has named its file, or there is no such job.
+    """
+    file = os.environ.get(VARIABLE)
+    if file is None:
+        raise ConfigError(f"only the workflow does jobs: {VARIABLE} is not set; ask for what they make")
+    lines = Path(file).read_text(encoding="utf-8").split("\n")
+    jobs = dict(line.split("\t") for line in lines if not line.startswith("{"))
+    found = []
+    for key in keys:
+        if key in jobs:
+            number, *fields = json.loads(jobs[key])
+            settings = lines[number]
+        else:
+            settings, *fields = _of_claim(key, lines[0])
+        kind, name, log, options, is_recorded, reads, checked, out = fields
+        of = {one: [*map(Path, files)] for one, files in reads.items()}
+        paths = [*map(Path, checked)], [*map(Path, out)]
+        found.append(Entry(kind, name, log, json.loads(settings), options, is_recorded, of, *paths))
+    return found
+
+
+def _of_claim(key: str, config: str) -> list[Any]:
+    """Return the fields of a single claim: a table has only those that were looked up."""
+    from replifed.workflow.jobs import Table
+
+    return _of_table(Table(json.loads(config)), key)
+
+
+def _of_table(table: Table, key: str) -> list[Any]:
+    """Return the settings of a job, as JSON, and the other fields of its entry as JSON has them.
+
+    Keys of settings are in the order in which they are hashed and stored.
+    """
+    job = table[key]
+    checked = [one for one in job.before if table[one].kind not in _UNCHECKED and job.kind != _MANIFEST]
+    reads = {name: table.files(one) for name, one in job.reads.items()}
+    fields = job.kind, job.name, job.log, {**job.options}, job.kind not in _UNRECORDED
+    settings = json.dumps({**job.settings}, sort_keys=True)
+    return [settings, *fields, reads, table.files(*checked), table.files(key)]
