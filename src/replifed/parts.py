@@ -35,7 +35,7 @@ TAKEN = {
 }
 # Imported by a name in a variable, so that `store.provenance` does not take it for a source: a job depends on
 # the values of its settings, not on the code that checks them.
-_CHECKS = "replifed.settings.checks"
+_FIELDS = "replifed.settings.fields"
 
 
 def own_folders() -> list[Path]:
@@ -166,6 +166,16 @@ def part(paper: str, name: str) -> str:
     return f"{package}.{name}" if file.is_file() or (folder / name).is_dir() else package
 
 
+def section_of(paper: str) -> Any:
+    """Return ``Section`` of the paper's module ``settings``, or one whose experiments may hold anything.
+
+    A paper without that module is not imported: every call of Snakemake would wait for it.
+    """
+    module = part(paper, "settings")
+    free = import_module(_FIELDS).FreePaper
+    return getattr(import_module(module), "Section", free) if module.endswith(".settings") else free
+
+
 def typed(paper: str, settings: Mapping[str, Any]) -> Any:
-    """Return the settings that a job of a paper is given as an object of the paper's class."""
-    return import_module(_CHECKS).typed(paper, settings)
+    """Return the settings of an experiment that a job of a paper is given, as an object of its class."""
+    return section_of(paper).of_job(settings)

@@ -17,7 +17,6 @@ import pytest
 
 import planted_paper
 from replifed import cli
-from replifed import settings as config
 from replifed.claims import tables
 from replifed.claims.verdicts import COLUMNS
 from replifed.cli import make
@@ -25,6 +24,7 @@ from replifed.data.catalogue import CATALOGUE
 from replifed.errors import DataError
 from replifed.papers import jobs
 from replifed.papers.inputs import Inputs
+from replifed.settings import checks as config
 from replifed.store import FORMAT
 from replifed.store.provenance import config_hash
 

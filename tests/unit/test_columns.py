@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from replifed import cli
-from replifed import settings as config
 from replifed.claims import errata, scores, verdicts
 from replifed.figures.artefact import Grid
 from replifed.figures.summaries import averages
@@ -19,6 +18,7 @@ from replifed.network.ledger import Cost
 from replifed.parts import part
 from replifed.report import columns
 from replifed.report.columns import column
+from replifed.settings import checks as config
 
 ROOT = Path(__file__).parents[2]
 BANDS = {"ci": "95 %", "sd": "standard deviation", "range": "least"}

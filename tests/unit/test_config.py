@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replifed import cli, parts
-from replifed import settings as config
 from replifed.errors import ConfigError
-from replifed.settings import needs, reading
+from replifed.settings import checks as config
+from replifed.settings import needs, reading, subsets
 from replifed.store import documents
 from replifed.workflow.jobs import Table
 
@@ -314,8 +314,8 @@ def test_a_fault_names_the_last_file_that_sets_its_key(tmp_path):
 
 
 def test_a_fault_names_the_main_file_a_papers_file_or_the_command_line(whole):
-    main = ROOT / config.MAIN_FILE
-    papers = {paper: ROOT / config.PAPER_FOLDER / f"{paper}.yaml" for paper in whole["papers"]}
+    main = ROOT / reading.MAIN_FILE
+    papers = {paper: ROOT / reading.PAPER_FOLDER / f"{paper}.yaml" for paper in whole["papers"]}
     changed = copy.deepcopy(whole)
     changed["data"]["policy"] = "reel"
     changed["fedmm"]["seed"] = -1
@@ -378,7 +378,7 @@ def test_the_small_scale_cuts_no_method_panel_data_set_or_artefact(whole):
     small = config.load([ROOT / "config/small.yaml"], root=ROOT)["fedht"]
 
     def drawn(section):
-        return {name: {**one, "settings": None} for name, one in config.artefacts(section).items()}
+        return {name: {**one, "settings": None} for name, one in needs.artefacts(section).items()}
 
     assert drawn(small) == drawn(whole["fedht"])
     may_change = {
@@ -565,7 +565,7 @@ def test_editors_get_a_schema_that_the_files_fit(tmp_path):
     out = tmp_path / "schema.json"
     assert cli.main(["schema", "--out", str(out)]) == 0
     schema = jsonschema.Draft202012Validator(json.loads(out.read_text()))
-    files = [ROOT / config.MAIN_FILE, *(ROOT / config.PAPER_FOLDER).glob("*.yaml")]
+    files = [ROOT / reading.MAIN_FILE, *(ROOT / reading.PAPER_FOLDER).glob("*.yaml")]
     for file in files:
         first, text = file.read_text().splitlines()[0], yaml.safe_load(file.read_text())
         assert first.startswith("# yaml-language-server: $schema=")
@@ -584,20 +584,20 @@ def test_editors_get_a_schema_that_the_files_fit(tmp_path):
 
 def test_each_step_gets_only_what_it_uses(whole):
     section = whole["fedht"]
-    partition = config.settings_for("partition", section, "mnist")
+    partition = subsets.settings_for("partition", section, "mnist")
     assert set(partition) == {"seed", "dataset", "partition", "replicates", "tuning"}
     assert partition["tuning"] == {"replicates": [101, 102, 103, 104, 105]}
 
-    tune = config.settings_for("tune", section, "mnist")
+    tune = subsets.settings_for("tune", section, "mnist")
     assert not set(tune) & {"replicates", "full_batch_replicates", "rounds", "record_every", "methods"}
     assert set(tune["tuning"]) == {"replicates", "rounds", "steps", "refine", "tail", "common_fraction"}
 
-    run = config.settings_for("run", section, "mnist")
+    run = subsets.settings_for("run", section, "mnist")
     assert not set(run) & {"methods", "tuning"}
     assert {"seed", "replicates", "rounds", "local_steps", "loss"} <= set(run)
 
     with pytest.raises(ConfigError, match="planted has no section `tuning`"):
-        config.settings_for("tune", section, "planted")
+        subsets.settings_for("tune", section, "planted")
 
 
 # a changed setting, and the steps of the same experiment that must notice
@@ -622,7 +622,8 @@ def test_a_change_reaches_exactly_the_steps_that_depend_on_it(whole, name):
     differing = {
         step
         for step, job in jobs.items()
-        if config.settings_for(step, whole["fedht"], job) != config.settings_for(step, changed["fedht"], job)
+        if subsets.settings_for(step, whole["fedht"], job)
+        != subsets.settings_for(step, changed["fedht"], job)
     }
     assert differing == expected
 
@@ -631,7 +632,7 @@ def test_only_restricts_artefacts_claims_and_data_sets(whole):
     cut = copy.deepcopy(whole)
     cut["papers"] = ["fedht"]
     cut["fedht"]["only"] = ["fig5", "rates"]
-    assert list(config.artefacts(cut["fedht"])) == ["fig5", "rates"]
+    assert list(needs.artefacts(cut["fedht"])) == ["fig5", "rates"]
     assert Table(cut)["manifest:"].options["folders"] == ["data/raw/rcv1_binary"]
     assert needs.claim_keys(cut["fedht"]) == [
         "partition:rcv1",

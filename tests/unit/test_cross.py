@@ -20,11 +20,11 @@ from replifed.papers.cross.figures import FIGURES, TABLES
 from replifed.papers.cross.methods import algorithm, tunes, width
 from replifed.papers.cross.problems import problem as problem_of
 from replifed.papers.cross.problems import solution
+from replifed.parts import typed
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
-from replifed.settings import typed
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]
 SETTINGS = CONFIG["experiments"]["a9a"]

@@ -17,7 +17,7 @@ from replifed.papers.fedac.claims import CLAIMS
 from replifed.papers.fedac.coupled import Logistic, constants_of, draw, objectives
 from replifed.papers.fedac.paper import VARIANTS
 from replifed.parts import typed
-from replifed.settings import load
+from replifed.settings.checks import load
 
 MIRROR = os.environ.get("REPLIFED_MIRROR", "")
 ROOT = Path(__file__).parents[2]

@@ -31,9 +31,9 @@ from replifed.papers.fedgradmp.figures import FIGURES
 from replifed.papers.fedgradmp.settings import Clip, Digits, Isometry, Regression
 from replifed.papers.fedgradmp.tables import TABLES
 from replifed.papers.inputs import Inputs
+from replifed.parts import typed
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams, generator
-from replifed.settings import typed
 
 SMALL = {
     "seed": 1,

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from replifed import settings as config
 from replifed.algorithms.sa_ssmm import SaSsmm
 from replifed.claims import scores
 from replifed.claims.claim import NotMeasurableError
@@ -38,8 +37,10 @@ from replifed.papers.fedmm.problems import (
 from replifed.papers.fedmm.settings import ExpectationMaximisation
 from replifed.papers.fedmm.steps import SHORTER, best_asked
 from replifed.papers.inputs import Inputs
+from replifed.parts import typed
 from replifed.randomness import Streams
 from replifed.report.artefacts import words_of
+from replifed.settings import checks as config
 from replifed.settings.needs import artefact_keys
 from replifed.store.tuned import read_tuned
 
@@ -125,7 +126,7 @@ class Made(Inputs):
             elif method != settings["tuning"].get("leader", method):
                 more["leader"] = {**self.tuned(experiment, settings["tuning"]["leader"]), "meta": {}}
             self.made[key] = getattr(experiments, step)(
-                method, config.typed("fedmm", settings), *choice, table, None, **more
+                method, typed("fedmm", settings), *choice, table, None, **more
             )
         return self.made[key]
 
@@ -170,7 +171,7 @@ def test_steps_are_refined_and_held_against_twins_up_to_where_gamma_is_1_in_ever
     asked, of_steps = [], Grid.of_steps
     monkeypatch.setattr(Grid, "of_steps", lambda *a, **more: asked.append((a, more)) or of_steps(*a, **more))
     monkeypatch.setattr(Trials, "stable", lambda trials, algorithm, searches: np.zeros(len(searches), bool))
-    settings = config.typed("fedmm", section["experiments"]["synthetic_homogeneous"])
+    settings = typed("fedmm", section["experiments"]["synthetic_homogeneous"])
     found = experiments.tune("fedmm", settings, None, None)
     assert found["highest"] == 2.0  # the root of four rounds
     assert asked == [((settings.tuning.betas, settings.tuning.refine), {"bounds": ((0.0, 2.0),)})]
@@ -191,7 +192,7 @@ def test_a_shorter_range_ends_above_the_best_step_of_all():
     """Of a search from 0.3, 1 and 3 that went on to smaller steps; a step may have diverged."""
     whole = config.load(root=ROOT)["fedmm"]["experiments"]
     found = {"betas": [0.03, 0.1, 0.3, 1.0, 3.0], "scores": [6.9, 8.9, 11.0, 11.2, None], "beta": 0.03}
-    settings = config.typed("fedmm", {"seed": 1, **whole["synthetic_heterogeneous"]})
+    settings = typed("fedmm", {"seed": 1, **whole["synthetic_heterogeneous"]})
     assert best_asked(found, settings) == 0.3
     assert best_asked(found | {"scores": [6.9, 8.9, 11.0, 4.0, None]}, settings) == 1
     for data, runs in SHORTER.items():
@@ -214,12 +215,12 @@ def test_the_shorter_range_is_told_of_runs_at_its_best_step_alone(scores, missin
 
 def test_experiments_without_tuning_run_all_their_steps(section):
     settings = {**section["experiments"]["variates_heterogeneous"], "betas": [0.3, 1, 3]}
-    history = experiments.run("fedmm", config.typed("fedmm", settings), None, None, None)
+    history = experiments.run("fedmm", typed("fedmm", settings), None, None, None)
     assert set(history["beta"]) == {0.3, 1, 3}
 
 
 def test_repetitions_of_transport_draw_their_own_samples(section):
-    settings = config.typed("fedmm", section["experiments"]["transport_2"])
+    settings = typed("fedmm", section["experiments"]["transport_2"])
     table = Table(*generate(get(settings.dataset)), {})
     problem = transport_problem(settings, table, [1, 101, 1])
     # The true map is one for all, so equal points have equal images.
@@ -238,7 +239,7 @@ def test_repetitions_of_transport_side_by_side_are_those_alone(method, twinned, 
     table = Table(*generate(get(asked["dataset"])), {})
 
     def run(replicates):
-        settings = config.typed("fedmm", {**asked, "replicates": replicates})
+        settings = typed("fedmm", {**asked, "replicates": replicates})
         return experiments.run(method, settings, None, table, None)
 
     found = run([1, 2, 3])
@@ -326,7 +327,7 @@ def test_every_artefact_has_its_caption_and_every_claim_its_artefact(section):
 
 
 def test_synthetic_data_are_as_described(section):
-    settings = config.typed("fedmm", section["experiments"]["synthetic_heterogeneous"])
+    settings = typed("fedmm", section["experiments"]["synthetic_heterogeneous"])
     Z = sparse_signals(settings.with_(nonzeros=0.34), 1)
     assert Z.shape == (80, 6)
     # One code a sample: every sample is a multiple of one of three atoms.
@@ -417,7 +418,7 @@ def test_a_mean_over_rounds_takes_a_record_for_those_before_it():
 
 
 def test_what_codes_all_samples_is_recorded_when_it_is_drawn(section):
-    settings = config.typed("fedmm", section["experiments"]["synthetic_heterogeneous"])
+    settings = typed("fedmm", section["experiments"]["synthetic_heterogeneous"])
     settings = settings.with_(rounds=33, record_every=1, replicates=[1], tuning=None, betas=[1.0])
     every, seldom = (
         {m: experiments.run(m, settings.with_(objective_every=n), None, None, None) for m in METHODS_OF_FIG1}

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from replifed import settings as config
 from replifed.claims.claim import NotMeasurableError
 from replifed.claims.errata import measure
 from replifed.claims.samples import Sample
@@ -29,8 +28,10 @@ from replifed.papers.fedplt.settings import Regression
 from replifed.papers.fedplt.tables import TABLES
 from replifed.papers.fedplt.trials import Trial, rate, regression
 from replifed.papers.inputs import Inputs
+from replifed.parts import typed
 from replifed.privacy.renyi import composed_gaussian, proposition4
 from replifed.randomness import Streams
+from replifed.settings import reading, subsets
 from replifed.settings.needs import artefact_keys
 from replifed.store.tuned import read_tuned
 
@@ -134,9 +135,9 @@ def test_a_search_follows_a_valley_that_runs_across_two_parameters():
 @pytest.fixture(scope="module")
 def paper():
     """The paper's comparison, on its first data sets."""
-    section = config.read_file(Path(__file__).parents[2] / "config/papers/fedplt.yaml")["fedplt"]
+    section = reading.read_file(Path(__file__).parents[2] / "config/papers/fedplt.yaml")["fedplt"]
     experiment = section["experiments"]["comparison"]
-    return config.typed(
+    return typed(
         "fedplt", {**experiment, "seed": section["seed"], "replicates": experiment["replicates"][:2]}
     )
 
@@ -460,20 +461,20 @@ def made(tmp_path_factory):
     """All runs of the paper at a tiny scale, on disk; and the settings."""
     root = Path(__file__).parents[2]
     folder = tmp_path_factory.mktemp("fedplt")
-    section = config.read_file(root / "config/papers/fedplt.yaml")
-    section = config.deep_merge(section, {"fedplt": {"experiments": copy.deepcopy(TINY)}})["fedplt"]
+    section = reading.read_file(root / "config/papers/fedplt.yaml")
+    section = reading.deep_merge(section, {"fedplt": {"experiments": copy.deepcopy(TINY)}})["fedplt"]
     inputs = {}
     for name, experiment in section["experiments"].items():
         for method in experiment["methods"]:
             tuned = None
             if "tuning" in experiment:
                 tuned = folder / f"{name}.{method}.tuned.json"
-                settings = config.settings_for("tune", section, name)
+                settings = subsets.settings_for("tune", section, name)
                 jobs.tune("fedplt", name, method, settings, None, None, tuned)
                 inputs[f"tuned:{name}/{method}"] = [tuned]
             out = folder / f"{name}.{method}.parquet"
             settings = {"refine": 0, "together": 25, "target": 1e-10}
-            settings |= config.settings_for("run", section, name)
+            settings |= subsets.settings_for("run", section, name)
             jobs.run("fedplt", name, method, settings, None, None, tuned, out)
             inputs[f"run:{name}/{method}"] = [out]
     return section, inputs, folder
@@ -484,7 +485,7 @@ def test_every_artefact_is_made(made):
     made_of = {**FIGURES, **TABLES}
     assert set(made_of) == set(section["artefacts"])
     for name, artefact in section["artefacts"].items():
-        settings = config.settings_for("artefact", section, name)
+        settings = subsets.settings_for("artefact", section, name)
         files = {key: inputs[key] for key in artefact_keys(artefact)}
         table = made_of[name].table(Inputs(files, settings, "fedplt"))
         table.to_csv(folder / "table.csv", index=False)
@@ -503,7 +504,7 @@ def test_every_artefact_is_made(made):
 def test_every_claim_is_measured(made):
     section, inputs, folder = made
     jobs.measure_claims(
-        "fedplt", config.settings_for("claims", section), "tiny", inputs, folder / "claims.csv"
+        "fedplt", subsets.settings_for("claims", section), "tiny", inputs, folder / "claims.csv"
     )
     claims = pd.read_csv(folder / "claims.csv")
     assert len(claims) == len(CLAIMS) == claims["id"].nunique()

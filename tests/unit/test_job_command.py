@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from replifed import cli
-from replifed import settings as config
 from replifed.papers import jobs as steps
 from replifed.papers.fedmm.figures import TABLES
-from replifed.settings import settings_for
+from replifed.settings import checks as config
+from replifed.settings.subsets import settings_for
 from replifed.store import hashes, usage
-from replifed.workflow.jobs import KINDS, SETTINGS, Table
+from replifed.workflow import entries
+from replifed.workflow.jobs import KINDS, Table
 
 ROOT = Path(__file__).parents[2]
 CALLED = (
@@ -39,8 +40,7 @@ def do(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def done(settings, *keys):
-        Path("settings.json").write_text(json.dumps(settings))
-        monkeypatch.setenv(SETTINGS, "settings.json")
+        monkeypatch.setenv(entries.VARIABLE, entries.write(Table(settings)))
         return cli.main(["job", *keys])
 
     return done

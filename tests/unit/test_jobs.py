@@ -6,14 +6,18 @@ import pandas as pd
 import pytest
 
 import planted_paper
+from replifed import parts
 from replifed.claims import scores, tables
 from replifed.claims.reference import accept
 from replifed.claims.verdicts import COLUMNS
 from replifed.errors import ConfigError, DataError, ReplifedError
 from replifed.papers import jobs
+from replifed.parts import typed
 from replifed.report import sentences
 from replifed.report.score import lines_around
-from replifed.settings import checks, fields, load, settings_for, typed
+from replifed.settings import fields
+from replifed.settings.checks import load
+from replifed.settings.subsets import settings_for
 from replifed.store.histories import read_history
 from replifed.store.provenance import canonical_json
 from replifed.store.tuned import write_tuned
@@ -37,7 +41,7 @@ class Experiments:
 def paper(monkeypatch):
     monkeypatch.setattr(jobs, "_part", lambda paper, name: Experiments)
     monkeypatch.setattr(
-        checks, "_section_of", lambda paper: fields.Paper[fields.FreeExperiment, fields.Artefact]
+        parts, "section_of", lambda paper: fields.Paper[fields.FreeExperiment, fields.Artefact]
     )
 
 

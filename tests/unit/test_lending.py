@@ -9,11 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from replifed import settings
 from replifed.cli import check
 from replifed.runs import opened
 from replifed.runs.opened import Run
-from replifed.settings import settings_for
+from replifed.settings import checks
+from replifed.settings.subsets import settings_for
 from replifed.store.histories import provenance, write_history
 from replifed.workflow import lending
 from replifed.workflow.jobs import Table
@@ -25,7 +25,7 @@ FILE = Path("results/small/lent/a9a/fedlin.parquet")
 
 @pytest.fixture
 def config(tmp_path, monkeypatch):
-    config = settings.load([ROOT / "config/small.yaml"], ROOT)
+    config = checks.load([ROOT / "config/small.yaml"], ROOT)
     monkeypatch.chdir(tmp_path)
     compared = {"data": ["a9a"], "against": ["fedlin", "fedavg"]}
     return {**config, "methods": {"mine": "mine.py:Mine"}, "comparison": compared}
@@ -58,7 +58,7 @@ def test_what_would_come_out_the_same_is_taken(config, tmp_path):
     assert found == (["a9a/fedlin"], {})
     assert FILE.read_bytes() == (tmp_path / "made.parquet").read_bytes()
     assert FILE.with_suffix(".tuned.json").read_bytes() == b"{}"
-    checked = settings.validate(
+    checked = checks.validate(
         {**config, "methods": {}, "comparison": {**config["comparison"], "lent": found.runs}}
     )
     table = Table(checked)

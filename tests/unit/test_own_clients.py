@@ -11,8 +11,9 @@ from replifed.data.table import load
 from replifed.errors import ConfigError, DataError
 from replifed.papers.jobs import artefact
 from replifed.partition.build import partition
-from replifed.settings import comparison, partitions, validate
-from replifed.settings import load as configuration
+from replifed.settings import comparison, partitions
+from replifed.settings.checks import load as configuration
+from replifed.settings.checks import validate
 
 ROOT = Path(__file__).parents[2]
 SITES = ["007", "07", "7", "70"]

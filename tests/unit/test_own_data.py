@@ -15,7 +15,8 @@ from replifed.errors import ConfigError, DataError
 from replifed.papers.cross.experiments import run
 from replifed.papers.cross.problems import problem, solution
 from replifed.partition.build import build
-from replifed.settings import comparison, typed
+from replifed.parts import typed
+from replifed.settings import comparison
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]
 CROSS = CONFIG["experiments"]["a9a"]

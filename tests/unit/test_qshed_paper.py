@@ -27,8 +27,9 @@ from replifed.papers.qshed import claims, errata, experiments, measures, model, 
 from replifed.papers.qshed.figures import CASES, CONDITIONS, FIGURES
 from replifed.papers.qshed.paper import LINES, PRINTED_BITS, PRINTED_VALUES
 from replifed.papers.qshed.tables import TABLES
+from replifed.parts import typed
 from replifed.report.artefacts import words_of
-from replifed.settings import load, typed
+from replifed.settings.checks import load
 from replifed.settings.reading import read_file
 
 IMAGES = {

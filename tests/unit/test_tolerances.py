@@ -17,7 +17,8 @@ from replifed.claims.statements import Statements
 from replifed.claims.tolerances import differences, measures_changed, record, record_measures
 from replifed.errors import ConfigError, DataError
 from replifed.papers.jobs import every_claim
-from replifed.settings import load, needs
+from replifed.settings import needs
+from replifed.settings.checks import load
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 VALUE = Claim(

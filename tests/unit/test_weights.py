@@ -16,8 +16,9 @@ from replifed.errors import ReplifedError
 from replifed.network.fading import Constant
 from replifed.papers.cross.experiments import run
 from replifed.papers.cross.methods import algorithm
+from replifed.parts import typed
 from replifed.problems.minimiser import minimiser
-from replifed.settings import comparison, typed
+from replifed.settings import comparison
 
 CROSS = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]
 SETTINGS = CROSS["experiments"]["a9a"]

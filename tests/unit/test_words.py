@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from replifed import cli
-from replifed import settings as config
 from replifed.errors import ConfigError
+from replifed.settings import checks as config
 from replifed.workflow import quietly, screen, words
 from replifed.workflow.jobs import Table
 

@@ -14,9 +14,9 @@ import yaml
 from packaging.requirements import Requirement
 
 from copies import ROOT
-from replifed import settings as config
 from replifed.algorithms import registry
 from replifed.parts import part
+from replifed.settings import checks as config
 from replifed.store import provenance
 
 RULES = sorted((ROOT / "workflow/rules").glob("*.smk"))

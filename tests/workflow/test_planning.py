@@ -12,8 +12,8 @@ import pytest
 
 from copies import ROOT, Result, copy_repository, surroundings
 from planned import planned
-from replifed import settings as config
 from replifed.cli import listing
+from replifed.settings import checks as config
 from replifed.workflow.jobs import Table, shown
 from replifed.workflow.limits import Limits
 from replifed.workflow.targets import asked as keys_of

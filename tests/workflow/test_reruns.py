@@ -14,7 +14,7 @@ import yaml
 
 from copies import ROOT, Copy, copy_repository
 from planned import planned, rerun
-from replifed import settings as config
+from replifed.settings import checks as config
 from replifed.settings.reading import deep_merge
 from replifed.workflow.jobs import Table
 from replifed.workflow.targets import groups, targets

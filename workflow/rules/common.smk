@@ -2,8 +2,6 @@
 
 import atexit
 import contextlib
-import hashlib
-import json
 import logging
 import os
 import re
@@ -16,17 +14,17 @@ from pathlib import Path
 from snakemake.path_modifier import PathModifier
 from snakemake.shell import shell as any_shell
 
-from replifed import memory, parts, settings
+from replifed import memory, parts
 from replifed.store import hashes, usage
-from replifed.store.atomic import write_text
 from replifed.algorithms.registry import registered
 from replifed.data import fetch
 from replifed.errors import ReplifedError
-from replifed.settings import needs, reading
+from replifed.settings import checks, needs, reading
 from replifed.progress import ONE_LINE
 from replifed.workflow import (
     closing,
     costs,
+    entries,
     jobs,
     order,
     running,
@@ -73,21 +71,21 @@ def stopping():
 
 def checked_config():
     """Return the settings of this call, with defaults; stop at errors in them."""
-    local = FOLDER if FOLDER.joinpath(settings.MAIN_FILE).is_file() else None
+    local = FOLDER if FOLDER.joinpath(reading.MAIN_FILE).is_file() else None
     overrides = map(os.path.relpath, workflow.overwrite_configfiles)
     with stopping():
         if AS_MODULE:
-            checked = settings.load(
+            checked = checks.load(
                 given=reading.retyped(config), beside=local, as_module=True
             )
         else:
             given = reading.retyped(workflow.config_settings.config)
-            checked = settings.load([*overrides], given=given, beside=local)
+            checked = checks.load([*overrides], given=given, beside=local)
     # Snakemake copies these to machines that share no folders, and shows them in its report.
     papers = (
-        reading.paper_file(name, settings.PAPER_FOLDER) for name in checked["papers"]
+        reading.paper_file(name, reading.PAPER_FOLDER) for name in checked["papers"]
     )
-    used = (str(file) for file in (settings.MAIN_FILE, *papers) if file.is_file())
+    used = (str(file) for file in (reading.MAIN_FILE, *papers) if file.is_file())
     workflow.configfiles += [file for file in used if file not in workflow.configfiles]
     return checked
 
@@ -265,7 +263,7 @@ def prepare_shell():
     exports[hashes.CONFIGFILES_VARIABLE] = configfile_flags()
     exports[hashes.CONFIG_VARIABLE] = config_flag()
     exports[usage.FOLDERS] = os.pathsep.join((LOGS, BENCHMARKS))
-    exports[jobs.SETTINGS] = write_settings()
+    exports[entries.VARIABLE] = entries.write(TABLE)
     exports |= registered()
     if parts.VARIABLE in os.environ:
         exports[parts.VARIABLE] = os.environ[parts.VARIABLE]
@@ -286,16 +284,6 @@ def cap_memory():
     given = {"mem", "mem_mb", "mem_mib"}.intersection(workflow.global_resources)
     if workflow.is_main_process and not given and words.executor() == "local":
         workflow.register_resource("mem_mb", int(0.8 * memory.granted() / 1e6))
-
-
-def write_settings():
-    """Write the checked settings for the jobs of this call, into a file that is called by their hash."""
-    text = json.dumps(config)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:32]
-    file = Path(f".snakemake/replifed/settings-{digest}.json")
-    if not file.is_file():
-        write_text(file, text)
-    return str(file)
 
 
 def enter_folder():

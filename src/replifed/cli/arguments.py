@@ -111,7 +111,7 @@ def _at_least_one(text: str) -> int:
 
 def load_config(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the checked configuration, with the overrides that the user named."""
-    from replifed.settings import load
+    from replifed.settings.checks import load
 
     return load(arguments.configfile, given=given_settings(getattr(arguments, "config", None) or ()))
 

@@ -133,6 +133,7 @@ def _raw_dir(arguments: argparse.Namespace) -> Path:
 
 def _configured(section: str) -> dict[str, Any]:
     """Return a section of the configuration; it is empty outside a checkout."""
-    from replifed.settings import MAIN_FILE, load
+    from replifed.settings.checks import load
+    from replifed.settings.reading import MAIN_FILE
 
     return load()[section] if MAIN_FILE.is_file() else {}

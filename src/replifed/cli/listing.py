@@ -54,7 +54,7 @@ def add(commands: Any) -> None:
 
 
 def _schema(arguments: argparse.Namespace) -> None:
-    from replifed.settings import write_schema
+    from replifed.settings.checks import write_schema
 
     write_schema(arguments.out)
 

@@ -241,6 +241,6 @@ def _of_artefact(
 ) -> list[dict[str, Any]]:
     """Measure the claims that an artefact's own runs tell; none without runs."""
     from replifed.papers.jobs import measured_on
-    from replifed.settings import settings_for
+    from replifed.settings.subsets import settings_for
 
     return measured_on(paper, artefact, settings_for("claims", config[paper]), config["scale"], inputs)

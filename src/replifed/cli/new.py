@@ -39,7 +39,7 @@ def add(commands: Any) -> None:
 
 
 def _init(arguments: argparse.Namespace) -> None:
-    from replifed.settings import project
+    from replifed.settings.reading import project
 
     source = project()
     if source is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from pydantic import Field, ValidationError, create_model
 from replifed.algorithms.registry import METHODS, register
 from replifed.data.catalogue import CATALOGUE
 from replifed.errors import ConfigError, shown, unknown_name
-from replifed.parts import COMPARE, paper_names, part
+from replifed.parts import COMPARE, paper_names, section_of
 from replifed.settings import comparison, fields
 from replifed.settings.messages import Error, errors_in, line, schema_of
 from replifed.settings.reading import (
@@ -39,26 +38,11 @@ def configuration_of(papers: Sequence[str]) -> type[fields.Settings]:
     one: Any = Literal[tuple(known)]
     described = "papers to replicate; each has a file config/papers/<paper>.yaml"
     sections: dict[str, Any] = {
-        paper: (_section_of(paper), Field(description=f"experiments and artefacts of {paper}"))
+        paper: (section_of(paper), Field(description=f"experiments and artefacts of {paper}"))
         for paper in papers
     }
     sections["papers"] = (fields.Several[one], Field(default_factory=lambda: known, description=described))
     return create_model("Configuration", __base__=fields.Main, **sections)
-
-
-def _section_of(paper: str) -> type[fields.Section]:
-    """Return ``Section`` of the paper's module ``settings``, or one whose experiments may hold anything.
-
-    A paper without that module is not imported: every call of Snakemake would wait for it.
-    """
-    module = part(paper, "settings")
-    free = fields.Paper[fields.FreeExperiment, fields.ArtefactWith[dict[str, Any]]]
-    return getattr(import_module(module), "Section", free) if module.endswith(".settings") else free
-
-
-def typed(paper: str, given: Mapping[str, Any]) -> fields.Experiment:
-    """Return the settings `given` to a job of a paper, as an object of the paper's class."""
-    return _section_of(paper).of_job(given)
 
 
 def write_schema(out: Path) -> None:

@@ -425,3 +425,6 @@ class Paper(Section[E, A], Generic[E, A]):
 
     not_computed: dict[Name, Text] = Field(default_factory=dict, description="artefacts not made, and why")
     retired: dict[Name, Text] = Field(default_factory=dict, description="artefacts no longer made, and why")
+
+
+FreePaper = Paper[FreeExperiment, ArtefactWith[dict[str, Any]]]
