@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import resource
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,18 @@ def granted() -> float:
     for group in _GROUPS:
         with suppress(OSError, ValueError):  # ValueError: "max", no limit
             limits.append(float(Path(group).read_text()))
+    return min(limits)
+
+
+def free() -> float:
+    """Return the bytes that this process may still allocate, as far as the system tells."""
+    limits = [granted()]
+    with suppress(OSError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        limits += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if address_space != resource.RLIM_INFINITY:
+        limits.append(float(address_space))
     return min(limits)
 
 

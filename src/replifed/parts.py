@@ -40,15 +40,8 @@ _FIELDS = "replifed.settings.fields"
 
 def own_folders() -> list[Path]:
     """Return the folders outside the package whose folders are papers: registered, or of other packages."""
-    return [*(path.parent for path in _lone()), *_searched_folders()]
-
-
-def _searched_folders() -> list[Path]:
-    return [*map(Path, _registered()), *_installed_folders()]
-
-
-def _lone() -> list[Path]:
-    return [Path(os.environ[LONE])] if LONE in os.environ else []
+    lone = [Path(os.environ[LONE]).parent] if LONE in os.environ else []
+    return [*lone, *map(Path, _registered()), *_installed_folders()]
 
 
 def _registered() -> list[str]:
@@ -120,9 +113,10 @@ def lone_paper(folder: str | os.PathLike[str]) -> Iterator[str]:
 
 def own_papers() -> dict[str, Path]:
     """Return the folders of custom papers, by name."""
-    folders = _searched_folders()
+    folders = [*map(Path, _registered()), *_installed_folders()]
     found = {file.parent.name: file.parent for one in folders for file in one.glob("*/__init__.py")}
-    return found | {path.name: path for path in _lone()}
+    lone = os.environ.get(LONE)
+    return found if lone is None else found | {Path(lone).name: Path(lone)}
 
 
 def folder_of(paper: str) -> Path:

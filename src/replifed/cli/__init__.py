@@ -40,6 +40,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from types import ModuleType
 
 from replifed import __version__, bar
 from replifed.cli import (
@@ -60,6 +61,7 @@ from replifed.cli.arguments import OneLineParser
 from replifed.errors import ReplifedError
 from replifed.store import usage
 
+_COMMANDS = (listing, make, check, export, new, judge, run, job, data, claims, runs, columns)
 # The rest of this module's docstring, and the targets.
 _EPILOG = "\n".join(
     [
@@ -81,7 +83,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     closed it, else that of the call of Snakemake.
     """
     words = sys.argv[1:] if argv is None else argv
-    arguments = _parser().parse_args(words or ["--help"])
+    # A job waits for no other command's parser.
+    commands = (job,) if words[:1] == ["job"] else _COMMANDS
+    arguments = _parser(commands).parse_args(words or ["--help"])
     try:
         _notice_ends()
         return arguments.handler(arguments) or 0
@@ -123,7 +127,7 @@ def _notice_ends() -> None:
                 signal.signal(number, handle)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(modules: Sequence[ModuleType] = _COMMANDS) -> argparse.ArgumentParser:
     parser = OneLineParser(
         prog="replifed",
         description="Replicates federated-optimisation papers: figures, tables and claims.",
@@ -136,6 +140,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="command", metavar="COMMAND", help="one of those below", required=True
     )
-    for module in (listing, make, check, export, new, judge, run, job, data, claims, runs, columns):
+    for module in modules:
         module.add(commands)
     return parser

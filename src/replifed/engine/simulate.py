@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, Algorithm, Range, Round
+from replifed.algorithms.local_solvers import Exact
 from replifed.engine.audit import Audit
-from replifed.engine.memory import refuse_what_does_not_fit
 from replifed.errors import ConfigError, ReplifedError
+from replifed.memory import free
 from replifed.network.ledger import Ledger
 from replifed.network.participation import Participation
-from replifed.problems.base import require
+from replifed.problems.base import Hessian, require
 from replifed.randomness import Streams
 
 Metric = Callable[[Any, dict[str, NDArray]], NDArray]
@@ -27,6 +28,7 @@ Metric = Callable[[Any, dict[str, NDArray]], NDArray]
 _ROUNDS = Range(0, whole=True)
 # A run has diverged once its objective has grown by this factor; no method here recovers from that.
 BLOW_UP = 1e4
+_GIB = 1 << 30
 
 
 def objective(problem: Any, seen: dict[str, NDArray]) -> NDArray:
@@ -195,6 +197,29 @@ def simulate(
             if until is not None and t + 1 in due and (until(recorder.values()) | ~alive).all():
                 break
     return recorder.history(state)
+
+
+def refuse_what_does_not_fit(algorithm: Any, problem: Any, runs: int, cohort: int | None = None) -> None:
+    """Reject a method if its clients' Hessians alone, in doubles, exceed the free memory.
+
+    Raises
+    ------
+    ReplifedError
+        The Hessians do not fit; the message gives the estimate and the limit in GiB.
+    """
+    if Hessian in algorithm.needs:
+        clients = problem.n_clients
+    elif isinstance(getattr(algorithm, "solver", None), Exact):
+        clients = problem.n_clients if cohort is None else cohort
+    else:
+        return
+    needed, limit = 8 * runs * clients * problem.dim**2, free()
+    if needed > limit:
+        raise ReplifedError(
+            f"{type(algorithm).__name__} needs {needed / _GIB:.1f} GiB for the Hessians of {clients} clients "
+            f"in {problem.dim} coordinates, {runs} runs at a time; {limit / _GIB:.1f} GiB are free: take a "
+            "method without Hessians, or fewer features"
+        )
 
 
 def _check_lengths(algorithm: Algorithm, runs: int) -> None:

@@ -152,10 +152,6 @@ class Trials:
         """Pairs of replicate and problem on which every step is scored."""
         return [(replicate, self.problem(replicate)) for replicate in self.replicates[:SCORED]]
 
-    def record(self) -> dict[str, Any]:
-        """Replicates that were run, and the cost, for a JSON file."""
-        return self.spent.of_trials()
-
     def scores(
         self, algorithm: Runnable, searches: NDArray, standing: Standing | None = None
     ) -> tuple[NDArray, NDArray]:

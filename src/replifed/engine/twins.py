@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Algorithm, Round
-from replifed.engine.memory import refuse_what_does_not_fit
-from replifed.engine.simulate import History, simulate
+from replifed.engine.simulate import History, refuse_what_does_not_fit, simulate
 from replifed.network.ledger import Cost
 from replifed.problems.base import require
 from replifed.randomness import Streams

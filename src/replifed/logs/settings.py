@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from replifed.settings import fields
-from replifed.settings.markers import Maybe, refusal
+from replifed.settings.fields import Maybe, refusal
 
 # What may stand in braces in a pattern of files, since a name says it.
 PLACES = ("method", "seed")

@@ -62,13 +62,16 @@ def run(
 
     A `share`, its number from 1 and how many there are, is of some repetitions, for `store.histories.join`.
     """
-    from replifed.settings import subsets
     from replifed.store.histories import SHARE, write_history
     from replifed.store.tuned import read_tuned
 
     table, split = _data(data, partition)
     choice = read_tuned(tuned, method, settings) if tuned else None
-    own = settings if share is None else subsets.share_of_run(settings, *share)
+    own = settings
+    if share is not None:
+        from replifed.settings.subsets import share_of_run
+
+        own = share_of_run(settings, *share)
     progress = Lines(paper, experiment, method)
     frame = _part(paper, "experiments").run(method, typed(paper, own), choice, table, split, progress)
     if tuned and choice is not None:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.newton_type import averaged
-from replifed.engine.memory import free
 from replifed.errors import ReplifedError
+from replifed.memory import free
 from replifed.operators.lasso import lasso
 from replifed.operators.proximal import soft_threshold
 from replifed.problems.clients import stacked

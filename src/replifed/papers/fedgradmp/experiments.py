@@ -137,7 +137,7 @@ def tune(
         searches = tune_steps(make, group, trials, Grid.of_steps(tuning.steps, tuning.refine))
         for name, own in zip(group, searches, strict=True):
             found[name] = own.record() | {"printed": printed(name, own).record()}
-    return {"method": method, "variants": found, **trials.record()}
+    return {"method": method, "variants": found, **trials.spent.of_trials()}
 
 
 def _regression_trials(settings: of.Regression) -> Trials:

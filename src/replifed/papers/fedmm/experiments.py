@@ -125,7 +125,7 @@ def _search(method: str, settings: Codes, table: Any, partition: Any, progress: 
         Grid.of_steps(asked.betas, asked.refine, bounds=((0.0, highest),)),
     ).record()
     steps = {"beta": found.pop("step"), "betas": found.pop("steps")}
-    return {**steps, **found, "highest": highest, **trials.record()}
+    return {**steps, **found, "highest": highest, **trials.spent.of_trials()}
 
 
 def _search_transport(method: str, settings: of.Transport, table: Any, progress: Progress) -> dict[str, Any]:

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from replifed.settings import fields
-from replifed.settings.fields import WHOLE, Count, Fraction, Maybe, Name, Positive, Several
-from replifed.settings.markers import LEFT_OUT
+from replifed.settings.fields import LEFT_OUT, WHOLE, Count, Fraction, Maybe, Name, Positive, Several
 
 L2 = Annotated[Positive, Field(description="weight of half the squared norm of the parameters, mu")]
 Budget = Annotated[Count, Field(description="bits per coordinate and round of a channel without fading")]
