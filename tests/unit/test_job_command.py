@@ -200,3 +200,13 @@ def test_jobs_in_one_process_are_the_single_ones(do, monkeypatch):
     assert made[0][first] == made[0][second]
     # What each cost is counted by itself.
     assert set(usage._parts) == {table[key].log.partition("/")[2] for key in (*searched, *runs, *drawn)}
+
+
+def test_settings_that_jobs_share_stand_once_in_the_file_of_jobs(whole, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = Table(whole)
+    file = entries.write(table)
+    config, *lines = Path(file).read_text().split("\n")
+    shared, jobs = ([line for line in lines if line.startswith("{") == is_text] for is_text in (True, False))
+    assert json.loads(config) == whole and len(set(shared)) == len(shared) < len(jobs) == len(table)
+    assert entries.write(table) == file
