@@ -53,9 +53,9 @@ def write(table: Table) -> str:
     lines = {json.dumps(table.config): 0}
     jobs = []
     for key in table:
-        settings, *fields = _of_table(table, key)
-        number = lines.setdefault(settings, len(lines))
-        jobs.append(f"{key}\t{json.dumps([number, *fields])}")
+        fields = _fields(table, key)
+        number = lines.setdefault(fields["settings"], len(lines))
+        jobs.append(f"{key}\t{json.dumps({**fields, 'settings': number})}")
     text = "\n".join([*lines, *jobs])
     file = Path(f".snakemake/replifed/jobs-{hashlib.sha256(text.encode()).hexdigest()[:32]}.txt")
     if not file.is_file():
@@ -79,32 +79,38 @@ def read(keys: Sequence[str]) -> list[Entry]:
     found = []
     for key in keys:
         if key in jobs:
-            number, *fields = json.loads(jobs[key])
-            settings = lines[number]
+            fields = json.loads(jobs[key])
+            fields["settings"] = lines[fields["settings"]]
         else:
-            settings, *fields = _of_claim(key, lines[0])
-        kind, name, log, options, is_recorded, reads, checked, out = fields
-        of = {one: [*map(Path, files)] for one, files in reads.items()}
-        paths = [*map(Path, checked)], [*map(Path, out)]
-        found.append(Entry(kind, name, log, json.loads(settings), options, is_recorded, of, *paths))
+            fields = _of_claim(key, lines[0])
+        fields["settings"] = json.loads(fields["settings"])
+        fields["reads"] = {name: [*map(Path, files)] for name, files in fields["reads"].items()}
+        found.append(Entry(**fields | {name: [*map(Path, fields[name])] for name in ("checked", "out")}))
     return found
 
 
-def _of_claim(key: str, config: str) -> list[Any]:
+def _of_claim(key: str, config: str) -> dict[str, Any]:
     """Return the fields of a single claim: a table has only those that were looked up."""
     from replifed.workflow.jobs import Table
 
-    return _of_table(Table(json.loads(config)), key)
+    return _fields(Table(json.loads(config)), key)
 
 
-def _of_table(table: Table, key: str) -> list[Any]:
-    """Return the settings of a job, as JSON, and the other fields of its entry as JSON has them.
+def _fields(table: Table, key: str) -> dict[str, Any]:
+    """Return the fields of a job's entry, as JSON has them, and its settings as JSON.
 
     Keys of settings are in the order in which they are hashed and stored.
     """
     job = table[key]
     checked = [one for one in job.before if table[one].kind not in _UNCHECKED and job.kind != _MANIFEST]
-    reads = {name: table.files(one) for name, one in job.reads.items()}
-    fields = job.kind, job.name, job.log, {**job.options}, job.kind not in _UNRECORDED
-    settings = json.dumps({**job.settings}, sort_keys=True)
-    return [settings, *fields, reads, table.files(*checked), table.files(key)]
+    return {
+        "kind": job.kind,
+        "name": job.name,
+        "log": job.log,
+        "settings": json.dumps({**job.settings}, sort_keys=True),
+        "options": {**job.options},
+        "is_recorded": job.kind not in _UNRECORDED,
+        "reads": {name: table.files(one) for name, one in job.reads.items()},
+        "checked": table.files(*checked),
+        "out": table.files(key),
+    }
