@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, Algorithm, Range, Round
 from replifed.algorithms.local_solvers import Exact
-from replifed.engine.audit import Audit
 from replifed.errors import ConfigError, ReplifedError
 from replifed.memory import free
 from replifed.network.ledger import Ledger
 from replifed.network.participation import Participation
 from replifed.problems.base import Hessian, require
 from replifed.randomness import Streams
+
+if TYPE_CHECKING:
+    from replifed.engine.audit import Audit
 
 Metric = Callable[[Any, dict[str, NDArray]], NDArray]
 """Maps a problem and an algorithm's observations to one number a run."""
@@ -155,8 +157,12 @@ def simulate(
     refuse_what_does_not_fit(algorithm, problem, len(streams), getattr(cohort, "size", None))
     metrics = {"objective": objective} if metrics is None else metrics
     begin = resume[0] if resume is not None else 0
-    audit = Audit(problem, len(streams), range(begin, rounds)) if audited else None
-    handed = problem if audit is None else audit.problem
+    audit, handed = None, problem
+    if audited:
+        from replifed.engine.audit import Audit
+
+        audit = Audit(problem, len(streams), range(begin, rounds))
+        handed = audit.problem
     state = resume[1] if resume is not None else algorithm.init(handed, streams)
     due = {t for t in range(begin + 1, rounds + 1) if t >= record_from and t % record_every == 0} | {rounds}
 
