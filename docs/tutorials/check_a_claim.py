@@ -88,15 +88,15 @@ compared.table(target=1e-6)[["round", "gap"]]
 replifed("claims --reference --why fedplt.table3.rounds".split())
 
 # %%
-# A *reading* is one way to fill in what the paper leaves open: here, how the data are drawn, and whether a
-# client's loss is a mean or a sum over its samples. In none of the three readings does half of the clients
+# *Settings* fill in what the paper leaves open: here, how the data are drawn, and whether a client's loss is
+# a mean or a sum over its samples. In none of the three choices of settings does half of the clients
 # need fewer rounds. The measured number is a difference of logarithms (*e-folds*): positive if half of the
 # clients need fewer rounds than all.
 #
-# ``deviates`` is not "the paper is wrong": it says that the sentence does not hold in our runs, which are a
-# reading of the paper. :doc:`The paper's page </docs/papers/fedplt>` says what was compared; :doc:`one page
-# with a drawing </docs/verdicts>` says how verdicts are made. If you know better, :doc:`contest it
-# </CONTRIBUTING>`.
+# ``deviates`` is not "the paper is wrong": it says that the sentence does not hold in our runs, which
+# fill in what the paper leaves open. :doc:`The paper's page </docs/papers/fedplt>` says what was compared;
+# :doc:`one page with a drawing </docs/verdicts>` says how verdicts are made. If you know better,
+# :doc:`contest it </CONTRIBUTING>`.
 #
 # At the paper's own scale
 # ------------------------

@@ -285,12 +285,12 @@ def test_claims_are_filtered_searched_and_sorted(report):
     assert found["falling"] == [["fedht.gamma", "fedht.beta", "fedht.alpha"], "descending"]
 
 
-def test_main_claims_are_drawn_by_reading_and_lead_to_their_claims(report):
+def test_main_claims_are_drawn_by_settings_and_lead_to_their_claims(report):
     found = observed(
         report,
         """
         const section = byId("fedht-main"), shown = () => all("svg[role=img]").filter(seen);
-        const table = section.nextElementSibling, picture = table.querySelector("tr + .by-reading details");
+        const table = section.nextElementSibling, picture = table.querySelector("tr + .by-settings details");
         found.cells = [...table.querySelector("tbody tr").cells].map(one => one.textContent.trim());
         found.summary = picture.querySelector("summary").textContent;
         found.said = picture.querySelector("svg").getAttribute("aria-label");
@@ -302,12 +302,13 @@ def test_main_claims_are_drawn_by_reading_and_lead_to_their_claims(report):
         """,
     )
     assert found["cells"] == [
-        *("~ depends", "It is faster. Abstract claims", "fails"),
-        "it holds in 1 of 2 other readings, not in loss: sum; step: common",
+        *("≈ conditional (fills gaps)", "It is faster. Abstract claims"),
+        *("own runs on data drawn as it says", "fails"),
+        "it holds in 1 of 2 others, not in loss: sum; step: common",
         "published 0.5, measured 0.5 [0.4366, 0.5634] (rate: factor by which the error shrinks in a round)",
     ]
-    assert found["summary"].startswith("It depends on the reading") and found["open"]
-    assert found["said"].startswith("It is faster. In 3 readings: loss: mean; step: own fails")
+    assert found["summary"].startswith("It hangs on the settings") and found["open"]
+    assert found["said"].startswith("It is faster. In 3 settings: loss: mean; step: own fails")
     assert found["dots"] == 3 + 6
     assert found["target"] == "#fedht.rate.own.sum"
 

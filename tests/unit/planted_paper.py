@@ -1,4 +1,4 @@
-"""A made-up paper whose statements have every status, with axes, an explained account and main claims."""
+"""A made-up paper whose statements have every status, with axes, inferred settings and main claims."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ STEP = Axis(
     Option("common", "software", "its example has one for all"),
     Option("long", "chosen", "ten times as long", kind="different"),
 )
-AXES = Axes(LOSS, STEP, explained={"loss": "sum", "step": "own"}, fitted_on=["table1.rate"])
-# Steps of the software come before those that were chosen, so that the printed account has them.
+AXES = Axes(LOSS, STEP, inferred={"loss": "sum", "step": "own"}, fitted_on=["table1.rate"])
+# Steps of the software come before those that were chosen, so that the printed settings have them.
 P, E, OTHER, FURTHER = (
     {"loss": loss, "step": step}
     for loss, step in (("mean", "common"), ("sum", "own"), ("mean", "own"), ("sum", "common"))
 )
-READINGS = {"P": P, "E": E, "other": OTHER, "further": FURTHER}
+SETTINGS = {"P": P, "E": E, "other": OTHER, "further": FURTHER}
 FINDING = "It is **faster**, as the abstract says; `table1.rate` needs a sum.\n\n- It hangs on the loss.\n"
 
 
@@ -72,23 +72,23 @@ def read(values, by=None):
 
 def claims():
     """The paper's maker of claims; sentences are declared anew."""
-    CLAIM = Statements("demo", AXES, artefact="fig1", unit="rounds")
+    CLAIM = Statements("demo", AXES, artefact="fig1", unit="rounds", runs="own runs")
 
     @CLAIM.sentence("abstract.faster", "Abstract", "It is faster than the baseline.", main=True)
     def _():
-        for options in READINGS.values():
+        for options in SETTINGS.values():
             yield CLAIM("faster", options=options).order("It needs fewer rounds.", read(spread(5, 1)))
 
     @CLAIM.sentence("abstract.fewer", "Abstract", "It sends fewer bits | than others.", main=True)
     def _():
-        for name, options in READINGS.items():
+        for name, options in SETTINGS.items():
             values = spread(-5 if name == "further" else 5, 1)
             yield CLAIM("fewer", options=options).order("It sends fewer bits.", read(values))
 
     @CLAIM.sentence("table1.rate", "Table 1, row 1", "Its rate is 0.53.", main=True)
     def _():
         rates = {"P": 0.40, "E": 0.53, "other": 0.60, "further": 0.46}
-        for name, options in READINGS.items():
+        for name, options in SETTINGS.items():
             yield CLAIM("table1.rate", artefact="table1", unit="rate", options=options).value(
                 "Its rate is 0.53.", "0.53", read(spread(rates[name])), rival=0.70
             )
@@ -100,18 +100,28 @@ def claims():
                 "With noise it is 0.61.", "0.61", read(spread(0.5 if name == "P" else 0.61)), rival=0.70
             )
 
-    @CLAIM.sentence("fig1.depends", "Figure 1", "More steps help.", main=True)
+    @CLAIM.sentence("fig1.other", "Figure 1", "More steps help.", main=True)
     def _():
-        for name, options in READINGS.items():
+        for name, options in SETTINGS.items():
             values = spread(5 if name == "other" else -5, 1)
-            yield CLAIM("depends", options=options).order("More steps need fewer rounds.", read(values))
+            yield CLAIM("more", options=options).order("More steps need fewer rounds.", read(values))
 
-    @CLAIM.sentence("fig1.deviates", "Figure 1", "It never stalls.", main=True)
+    @CLAIM.sentence(
+        "fig1.deviates",
+        "Figure 1",
+        "It never stalls.",
+        main=True,
+        evidence="formula",
+        question="Is the noise's variance one?",
+        reply="2026-11-20: it is two",
+    )
     def _():
         for options in (P, E):
             yield CLAIM("stalls", options=options, unit="", note="the floor is that of noise").shape(
-                "No run stalls.", formula(lambda: np.array([True, False, False]))
+                "No run stalls.", formula(lambda: np.array([True, False, False])), fails="a stalling run"
             )
+
+    CLAIM.also("fig1.deviates", "Section 4", "No run ends above the floor.")
 
     @CLAIM.sentence("fig2.open", "Figure 2", "Noise does not matter.")
     def _():
@@ -129,9 +139,11 @@ def claims():
     def _():
         yield CLAIM("time", unit="").unmeasured("It takes seconds.", read([1.0]))
 
-    @CLAIM.sentence("section6.cohorts", "Section 6", "Cohorts are drawn at random.")
+    @CLAIM.sentence("section6.cohorts", "Section 6", "Cohorts are drawn at random.", evidence="formula")
     def _():
-        yield CLAIM("cohorts", unit="", informs=True).shape("They are.", formula(lambda: np.array([True])))
+        yield CLAIM("cohorts", unit="", informs=True).shape(
+            "They are.", formula(lambda: np.array([True])), fails="a client that is never drawn"
+        )
 
     return CLAIM
 

@@ -1,4 +1,4 @@
-"""What a paper leaves open, its accounts, and the status of a statement: a planted paper with each row."""
+"""What a paper leaves open, its settings, and the status of a statement: a planted paper with each row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Inputs:
 
 
 def axes(**more):
-    return Axes(LOSS, STEP, explained=E, **more)
+    return Axes(LOSS, STEP, inferred=E, **more)
 
 
 def status(claims):
@@ -53,7 +53,7 @@ def shapes(verdicts, make=None):
     claim = make or Statements("p", axes(), artefact="fig1")
     return [
         claim("faster", options=dict(zip(("loss", "step"), reading.split(), strict=True))).shape(
-            "It holds.", formula(lambda holds=holds: np.array([holds] * 3))
+            "It holds.", formula(lambda holds=holds: np.array([holds] * 3)), fails="a False"
         )
         for reading, holds in verdicts.items()
     ]
@@ -74,9 +74,9 @@ def undecided(reading):
         ({"mean own": True, "sum own": True, "mean common": True}, "reproduced", "yes"),
         ({"mean own": True, "sum own": False, "mean common": True}, "reproduced", ""),
         ({"mean own": True, "mean long": False}, "reproduced", "yes"),  # another question
-        ({"mean own": False, "sum own": True}, "consistent", ""),
-        ({"sum own": True}, "consistent", ""),
-        ({"mean own": False, "sum own": False, "mean common": True}, "depends", ""),
+        ({"mean own": False, "sum own": True}, "conditional", ""),
+        ({"sum own": True}, "conditional", ""),
+        ({"mean own": False, "sum own": False, "mean common": True}, "conditional", ""),
         ({"mean own": False, "mean long": True}, "deviates", ""),
         ({"mean own": False, "sum own": False}, "deviates", ""),
     ],
@@ -88,7 +88,7 @@ def test_the_first_row_that_applies_is_the_status(verdicts, wanted, robust):
 
 def test_what_neither_holds_nor_fails_is_inconclusive():
     assert status([undecided("mean own"), undecided("sum own")])["status"] == "inconclusive"
-    assert status([undecided("mean own"), *shapes({"sum own": False})])["status"] == "deviates"
+    assert status([undecided("mean own"), *shapes({"sum own": False})])["status"] == "inconclusive"
 
 
 def test_without_a_measurement_it_is_untestable():
@@ -96,15 +96,15 @@ def test_without_a_measurement_it_is_untestable():
     assert status([claim("x").unmeasured("It holds.", formula(lambda: None))])["status"] == "untestable"
 
 
-def test_a_sixth_reading_betters_no_headline():
-    """Planted: a reading that holds where the printed account fails is no reproduction."""
+def test_a_sixth_choice_of_settings_betters_no_headline():
+    """Planted: settings that hold where the printed settings fail are no reproduction."""
     failing = {"mean own": False, "sum own": False}
     assert status(shapes(failing))["printed"] == "fails"
     more = status(shapes(failing | {"mean common": True}))
-    assert (more["status"], more["printed"]) == ("depends", "fails")
+    assert (more["status"], more["printed"]) == ("conditional", "fails")
 
 
-def test_an_order_in_one_of_many_readings_is_corrected_for_their_number():
+def test_an_order_in_one_of_many_settings_is_corrected_for_their_number():
     """Planted: a difference that five per cent of readings show by chance."""
     claim = Statements("p", axes(), artefact="fig1")
 
@@ -117,18 +117,18 @@ def test_an_order_in_one_of_many_readings_is_corrected_for_their_number():
     near = [1.0, 3.0, 5.0, 6.0]  # p = .043 by itself
     rest = [order("mean own", [-9.0, 1.0, 9.0, 0.0]), order("sum own", [-9.0, 1.0, 9.0, 0.0])]
     one = status([*rest, order("mean common", near)])
-    assert (one["hold"], one["readings"], one["status"]) == ("1", "2", "inconclusive")
+    assert (one["hold"], one["others"], one["status"]) == ("1", "2", "inconclusive")
 
 
 def test_a_reading_answers_all_that_a_sentence_says():
     claim = Statements("p", axes(), artefact="fig1")
     second = claim("second", options={"loss": "sum", "step": "own"}).shape(
-        "And this.", formula(lambda: np.array([True]))
+        "And this.", formula(lambda: np.array([True])), fails="a False"
     )
     both = [one for one in shapes({"mean own": True, "sum own": True})]
     joined = [_of(one, "p.sentence") for one in [*both, second]]
     one = status(joined)
-    assert (one["printed"], one["explained"], one["status"]) == ("not run", "holds", "consistent")
+    assert (one["printed"], one["inferred"], one["status"]) == ("not run", "holds", "conditional")
 
 
 def test_claims_of_a_reading_are_corrected_together_whatever_axes_they_name():
@@ -136,7 +136,7 @@ def test_claims_of_a_reading_are_corrected_together_whatever_axes_they_name():
     runs = formula(lambda: np.array([1.0, 2.0]))
     one, two = claim.order("one", "It.", runs), claim("two", options=E).order("It.", runs)
     other = claim("two", options={"loss": "sum", "step": "common"}).order("It.", runs)
-    assert one.reading != two.reading and one.family == two.family != other.family
+    assert one.settings != two.settings and one.family == two.family != other.family
 
 
 def test_what_could_be_tested_in_no_reading_is_left_out():
@@ -161,7 +161,9 @@ def _of(claim, statement):
 
 def test_what_informs_does_not_sink():
     claim = Statements("p", axes(), artefact="fig1")
-    ours = claim("ours", informs=True).shape("Not in the text.", formula(lambda: np.array([False])))
+    ours = claim("ours", informs=True).shape(
+        "Not in the text.", formula(lambda: np.array([False])), fails="a False"
+    )
     joined = [_of(one, "p.sentence") for one in [*shapes({"mean own": True}), ours]]
     assert status(joined)["status"] == "reproduced"
 
@@ -176,19 +178,19 @@ def refused(make):
     return str(error.value)
 
 
-def test_an_axis_needs_sources_and_evidence():
+def test_an_axis_needs_sources_and_grounds():
     assert "source 'guess'" in refused(lambda: Axis("loss", "?", Option("mean", "guess", "eq. (2)")))
-    assert "needs its evidence" in refused(lambda: Axis("loss", "?", Option("mean", "printed", "")))
+    assert "needs its grounds" in refused(lambda: Axis("loss", "?", Option("mean", "printed", "")))
     assert "kind 'odd'" in refused(lambda: Axis("loss", "?", Option("mean", "printed", "(2)", kind="odd")))
     assert "tried" in refused(lambda: Axis("l", "?", Option("a", "printed", "x"), tried=0))
 
 
-def test_there_is_one_explained_account_with_an_option_on_every_axis():
-    assert "a second is a reading" in refused(
-        lambda: Axes(LOSS, explained=[{"loss": "sum"}, {"loss": "mean"}])
+def test_there_is_one_choice_of_inferred_settings_with_an_option_on_every_axis():
+    assert "a second one is other settings" in refused(
+        lambda: Axes(LOSS, inferred=[{"loss": "sum"}, {"loss": "mean"}])
     )
-    assert "no option on step" in refused(lambda: Axes(LOSS, STEP, explained={"loss": "sum"}))
-    assert 'no option "half"' in refused(lambda: Axes(LOSS, explained={"loss": "half"}))
+    assert "no option on step" in refused(lambda: Axes(LOSS, STEP, inferred={"loss": "sum"}))
+    assert 'no option "half"' in refused(lambda: Axes(LOSS, inferred={"loss": "half"}))
 
 
 def test_a_sentence_stands_once_and_ten_are_main():
@@ -210,21 +212,21 @@ def test_a_value_states_its_precision_and_a_rival_or_a_width():
 
 def test_readings_are_options_in_words():
     assert in_words(E) == "loss: sum; step: own"
-    assert axes().accounts({"loss": "mean"}) == "P"
-    assert axes().accounts({"step": "own"}) == "P E"
-    assert axes().accounts({}) == "P E"
+    assert axes().names({"loss": "mean"}) == "printed"
+    assert axes().names({"step": "own"}) == "printed inferred"
+    assert axes().names({}) == "printed inferred"
     assert axes().kind({"loss": "mean", "step": "long"}) == "different"
     assert axes().source({"loss": "sum"}) == "fitted"
 
 
 def test_an_axis_of_fitted_options_has_no_printed_one():
-    fitted = Axes(Axis("renewals", "?", Option("fibonacci", "fitted", "savings come out")), explained=None)
+    fitted = Axes(Axis("renewals", "?", Option("fibonacci", "fitted", "savings come out")), inferred=None)
     assert fitted.printed == {"renewals": None}
-    assert fitted.accounts({"renewals": "fibonacci"}) == ""
+    assert fitted.names({"renewals": "fibonacci"}) == ""
 
 
 def test_a_keyword_that_no_claim_has_is_refused():
     claim = Statements("p", artefact="fig1")
-    said = refused(lambda: claim("x", says="y").shape("It holds.", formula(lambda: np.array([True]))))
+    said = refused(lambda: claim("x", says="y").identity("It holds.", formula(lambda: np.array([True]))))
     assert said.endswith("p.x: a claim has no says")
     assert "Axes(Axis(" in refused(lambda: Statements("p", {"own": "chosen"}))

@@ -154,7 +154,7 @@ def test_published_runs_tell_the_beta_of_fedac_2(monkeypatch):
 
 
 @pytest.mark.parametrize(("fresh", "robust"), [("holds", "yes"), ("fails", "")])
-def test_fresh_seeds_are_another_reading_of_the_authors_order(fresh, robust):
+def test_fresh_seeds_are_other_settings_of_the_authors_order(fresh, robust):
     """It holds with their seed, so that it is reproduced; on others, so that it does not hang on theirs."""
     rows = [
         {key: "" if value is None else str(value) for key, value in described(claim).items()}
@@ -163,7 +163,7 @@ def test_fresh_seeds_are_another_reading_of_the_authors_order(fresh, robust):
         if claim.statement_id == "fedac.orders.fedac.a9a_2"
     ]
     [one] = scores.statements(rows)
-    assert (one["status"], one["robust"], one["readings"]) == ("reproduced", robust, "1")
+    assert (one["status"], one["robust"], one["others"]) == ("reproduced", robust, "1")
 
 
 def runs_in(file):

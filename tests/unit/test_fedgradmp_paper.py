@@ -826,12 +826,12 @@ def test_claims_and_captions_fit_together():
     assert {claim.artefact for claim in CLAIMS} == {*FIGURES, *TABLES} - on_demand
 
 
-def test_the_printed_account_has_tau_in_each_class_and_one_statement_has_all_readings():
+def test_the_printed_settings_have_tau_in_each_class_and_one_statement_has_all():
     """On digits; and Figure 11 at the printed dimension with three local iterations."""
 
     def printed(statement):
         claims = [claim for claim in CLAIMS if claim.statement_id == f"fedgradmp.{statement}"]
-        return {claim.ending for claim in claims if "P" in claim.axes.accounts(claim.options)}
+        return {claim.ending for claim in claims if "printed" in claim.axes.names(claim.options)}
 
     assert printed("fig6") == printed("fig7") == printed("fig6-bits") == {".tau-2000.in-each-class"}
     assert printed("fig11.rate") == {".n-50"}

@@ -96,10 +96,10 @@ def test_rounds_that_a_run_does_not_reach_are_bounds():
 # --- The list of claims --------------------------------------------------------------------------
 
 
-def test_ids_are_unique_and_readings_kept_apart():
+def test_ids_are_unique_and_settings_kept_apart():
     ids = [one.id for one in CLAIMS]
     assert len(set(ids)) == len(ids)
-    assert len({(one.statement, one.reading) for one in CLAIMS}) == len(CLAIMS)
+    assert len({(one.statement, one.settings) for one in CLAIMS}) == len(CLAIMS)
 
 
 def test_formula_claims():

@@ -178,14 +178,14 @@ def test_steps_are_refined_and_held_against_twins_up_to_where_gamma_is_1_in_ever
     assert found["chaotic"]  # planted: no step is stable
 
 
-def test_the_explained_account_answers_all_sentences():
+def test_the_inferred_settings_answer_all_sentences():
     """Planted: all claims hold."""
     rows = [
         {key: "" if value is None else str(value) for key, value in described(claim).items()}
         | {"verdict": "holds", "data": "original", "p_holm": "0"}
         for claim in CLAIMS
     ]
-    assert {one["statement_id"] for one in scores.statements(rows) if one["explained"] != "holds"} == set()
+    assert {one["statement_id"] for one in scores.statements(rows) if one["inferred"] != "holds"} == set()
 
 
 def test_a_shorter_range_ends_above_the_best_step_of_all():
@@ -312,7 +312,7 @@ def test_what_is_lost_is_an_option_of_a_reading_and_no_other_claim():
         ("0.1", "half"),
         ("0.1", "tenth"),
     }
-    assert {claim.axes.accounts(claim.options) for claim in of} == {"E", ""}
+    assert {claim.axes.names(claim.options) for claim in of} == {"inferred", ""}
     for claim in of:
         alpha, share = claim.options["alpha"], {"half": 0.5, "tenth": 0.1}[claim.options["cohort"]]
         read = str(claim.expression)

@@ -393,12 +393,12 @@ def test_another_fixed_point_is_found():
     assert radius.tolist() == [0.9, 1.0]
 
 
-def test_what_was_chosen_to_fit_is_no_part_of_the_printed_account():
+def test_what_was_chosen_to_fit_is_no_part_of_the_printed_settings():
     for claim in CLAIMS:
         fitted = {need.split(":")[1].split("/")[0] for need in claim.needs} & FITTED
         if fitted and claim.artefact.startswith(("table2", "table3", "table4", "fig")) and claim.options:
             assert claim.axes.source(claim.options) == "fitted", claim.id
-            assert "P" not in claim.axes.accounts(claim.options), claim.id
+            assert "printed" not in claim.axes.names(claim.options), claim.id
 
 
 def test_a_cell_has_the_nearest_other_rate_of_its_column_as_its_rival():

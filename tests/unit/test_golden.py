@@ -39,7 +39,13 @@ def nearly_zero(row, unit, size):
 def write(path, **changes):
     row = dict.fromkeys(COLUMNS, "")
     row |= {"id": "p.a", "kind": "near", "measured": "5.0", "verdict": "holds", "data": "synthetic"}
-    row |= {"paper": "p", "source": "chosen", "statement_id": "p.a", "part": "p.a", "account": "P E"}
+    row |= {
+        "paper": "p",
+        "source": "chosen",
+        "statement_id": "p.a",
+        "part": "p.a",
+        "settings": "printed inferred",
+    }
     row |= {"unit": "" if changes.get("kind") == "identity" else "rounds"} | changes
     return write_all(path, [row])
 

@@ -130,7 +130,7 @@ def test_a_claim_is_measured_with_those_that_its_test_is_corrected_with(demo):
 
     assert measured_with("table1.rate.sum-own") == ["table1.rate.sum-own", "table1.held.sum-own"]
     # Of one artefact and reading, which is what ids end in.
-    assert measured_with("depends.own") == ["faster.own", "fewer.own", "depends.own"]
+    assert measured_with("more.own") == ["faster.own", "fewer.own", "more.own"]
     assert measured_with("stalls") == ["stalls"]
     with pytest.raises(
         ConfigError, match=r"unknown claim of demo 'table1\.rates'; did you mean 'table1\.rate'"
@@ -156,13 +156,19 @@ def test_pages_pictures_and_score_are_written_from_a_reference(demo, tmp_path):
     text = (folder / "demo.md").read_text()
     assert text.index("It is **faster**") < text.index("## Main claims") < text.index("| Title | It is fast.")
     shown = {
-        f"demo.{name}.svg" for name in ("abstract.faster", "abstract.fewer", "table1.rate", "fig1.depends")
+        f"demo.{name}.svg" for name in ("abstract.faster", "abstract.fewer", "table1.rate", "fig1.other")
     }
     assert {file.name for file in folder.iterdir()} == shown | {"demo.md", "score.svg"}
-    line = "**5 main claims: 2 reproduced, 1 consistent, 1 depends, 1 deviates**"
+    line = (
+        "**5 main claims: 2 reproduced (2 own runs on data drawn as it says), 1 conditional (1 fills gaps), "
+        "2 deviates**; in the printed settings 2 hold, 3 fail, 0 open, 0 not run."
+    )
     assert readme.read_text() == f"# Demo\n{around['score'].replace('(yesterday)', line)}\nmore\n"
     assert "yesterday" not in score.read_text() + ruled.read_text()
-    assert "| `demo` | 2 | 1 | 1 | 1 |" in score.read_text() and "| **reproduced** | it " in ruled.read_text()
+    assert (
+        "| `demo` | 2 reproduced (2 own" in score.read_text()
+        and "| **reproduced** | it " in ruled.read_text()
+    )
     before = {file: file.read_bytes() for file in folder.iterdir()}
     jobs.document(folder, tmp_path / "golden.csv", readme, score, ruled)
     assert {file: file.read_bytes() for file in folder.iterdir()} == before
@@ -175,7 +181,7 @@ def test_what_is_collected_has_statements_and_sentences_without_claims(demo, tmp
     assert [one["status"] for one in scores.read(statements)][:3] == [
         "reproduced",
         "reproduced",
-        "consistent",
+        "deviates",
     ]
     assert rest.read_text() == "paper,place,statement,why\ndemo,Title,It is fast.,a title\n"
 

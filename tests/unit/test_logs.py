@@ -68,7 +68,9 @@ def test_a_frame_is_judged_by_the_side_that_is_better():
         CLAIM.order("loss", "Its loss is lower.", RUNS.ahead("scaffold", "fedavg", "loss"), least=0.01),
         CLAIM.order("accuracy", "So is this.", RUNS.ahead("scaffold", "fedavg", "accuracy"), least=0.01),
         CLAIM.order("not", "The other one's is.", RUNS.ahead("fedavg", "scaffold", "accuracy"), least=0.01),
-        CLAIM.shape("reaches", "It gets there.", RUNS.reaches("scaffold", "accuracy", 0.99)),
+        CLAIM.shape(
+            "reaches", "It gets there.", RUNS.reaches("scaffold", "accuracy", 0.99), fails="one stays below"
+        ),
         CLAIM.identity("survives", "It does not diverge.", RUNS.survives("scaffold", "loss")),
     ]
     judged = rf.judge(frame, claims, BETTER).set_index(["id"])
@@ -87,7 +89,9 @@ def test_a_frame_is_judged_by_the_side_that_is_better():
 def test_reached_means_stays():
     frame = runs()
     frame.loc[(frame["method"] == "SCAFFOLD") & (frame["round"] == ROUNDS - 1), "loss"] = 0.4
-    claim = CLAIM.shape("there", "It gets to .1.", RUNS.reaches("scaffold", "loss", 0.1))
+    claim = CLAIM.shape(
+        "there", "It gets to .1.", RUNS.reaches("scaffold", "loss", 0.1), fails="it stays above"
+    )
     assert verdict(claim, frame)[0] == "fails"
     assert verdict(claim, frame, until=ROUNDS - 2)[0] == "holds"
 
@@ -132,7 +136,9 @@ def test_the_best_is_named_so_and_is_no_run():
     for claim in (order, value):
         told = verdict(claim, frame, best_over="eta")
         assert told[0] == "unchecked" and "each number is the best over eta" in told[1]
-    shape = CLAIM.shape("lower", "It is.", RUNS.last("scaffold", "loss") < RUNS.last("fedavg", "loss"))
+    shape = CLAIM.shape(
+        "lower", "It is.", RUNS.last("scaffold", "loss") < RUNS.last("fedavg", "loss"), fails="no"
+    )
     told = verdict(shape, frame, best_over="eta")
     assert told[0] == "holds" and told[1].endswith("; each number is the best over eta")
 
@@ -633,7 +639,7 @@ def test_the_authors_points_of_fedac():
     better, of = {"best_loss": "lower"}, rf.Runs({"best_loss": "lower"})
     lower = of.last("fedac_1", "best_loss") < of.last("fedavg", "best_loss")
     claims = [
-        CLAIM.shape("lower", "FedAc-I is below FedAvg.", lower, share=0.9),
+        CLAIM.shape("lower", "FedAc-I is below FedAvg.", lower, fails="above at two of ten", share=0.9),
         CLAIM.order("order", "It is below.", of.ahead("fedac_1", "fedavg", "best_loss"), least=1e-3),
     ]
     judged = rf.judge(frame, claims, better, best_over="eta")

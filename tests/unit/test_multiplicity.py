@@ -83,7 +83,7 @@ def test_levels_of_intervals_hold_what_holm_does_not_reject():
 
 def line(name, verdict, statement="p.s", **more):
     row = dict.fromkeys(COLUMNS, "") | {"id": name, "part": name, "statement_id": statement, "paper": "p"}
-    row |= {"verdict": verdict, "statement": "It holds.", "kind": "near", "account": "P E"}
+    row |= {"verdict": verdict, "statement": "It holds.", "kind": "near", "settings": "printed inferred"}
     return row | {"artefact": "fig1", "data": "synthetic", "source": "printed"} | more
 
 
@@ -91,11 +91,13 @@ def test_a_statement_is_as_bad_as_its_worst_claim():
     rows = [line("a", "holds"), line("b", "inconclusive"), line("c", "fails")]
     assert statements(rows)[0]["status"] == "deviates"
     assert statements(rows[:2])[0]["status"] == "inconclusive"
-    # What was measured in the other account alone is no success in this one; what only informs no failure.
-    in_printed = line("u", "unchecked", part="u", options="loss: mean", account="P")
-    in_explained = line("u.sum", "holds", part="u", options="loss: sum", account="E")
-    one = statements([rows[0], in_printed, in_explained])[0]
-    assert (one["printed"], one["explained"], one["status"]) == (NOT_RUN, "holds", "consistent")
+    # What was measured in other settings alone is no success in this one; what only informs no failure.
+    in_printed = line("u", "unchecked", part="u", options="loss: mean", settings="printed")
+    in_inferred = line(
+        "u.sum", "holds", part="u", options="loss: sum", settings="inferred", fitted_on="other statements"
+    )
+    one = statements([rows[0], in_printed, in_inferred])[0]
+    assert (one["printed"], one["inferred"], one["status"]) == (NOT_RUN, "holds", "conditional")
     assert statements([line("u", "unchecked")])[0]["status"] == "untestable"
     assert statements([rows[0], line("d", "fails", informs="yes")])[0]["status"] == "reproduced"
 
@@ -105,10 +107,11 @@ def test_scores_count_main_claims_and_others_apart(tmp_path):
     write(rows, tmp_path / "statements.csv")
     assert read(tmp_path / "statements.csv") == statements(rows)
     assert in_lines(statements(rows)) == [
-        "5 main claims: 2 reproduced, 1 consistent, 1 depends, 1 deviates, 0 inconclusive, 0 untestable; "
-        "in the printed account 2 hold, 3 fail, 0 inconclusive, 0 not run",
-        "values met: 0 of 2; 2 in the explained account, 1 of them held out of its fit",
-        "5 other statements: 1 reproduced, 1 consistent, 0 depends, 0 deviates, 2 inconclusive, 1 untestable",
+        "5 main claims: 2 reproduced (2 own runs on data drawn as it says), 1 conditional (1 fills gaps), "
+        "2 deviates, 0 inconclusive, 0 untestable; in the printed settings 2 hold, 3 fail, 0 open, 0 not run",
+        "values met: 0 of 2; 2 in the inferred settings, 1 of them held out of the fit",
+        "5 other statements: 1 reproduced (1 own runs on data drawn as it says), 1 conditional "
+        "(1 against the text), 0 deviates, 2 inconclusive, 1 untestable",
     ]
     assert in_lines([]) == ["0 statements: " + ", ".join(f"0 {status}" for status in STATUSES)]
 
@@ -119,9 +122,9 @@ def test_every_status_stands_in_the_planted_paper():
     assert {name: one["status"] for name, one in found.items()} == {
         "abstract.faster": "reproduced",
         "abstract.fewer": "reproduced",
-        "table1.rate": "consistent",
-        "table1.held": "consistent",
-        "fig1.depends": "depends",
+        "table1.rate": "deviates",
+        "table1.held": "conditional",
+        "fig1.other": "conditional",
         "fig1.deviates": "deviates",
         "fig2.open": "inconclusive",
         "fig3.rounding": "reproduced",
@@ -130,7 +133,7 @@ def test_every_status_stands_in_the_planted_paper():
     }
     assert [found[name]["robust"] for name in ("abstract.faster", "abstract.fewer")] == ["yes", ""]
     fewer = found["abstract.fewer"]
-    assert (fewer["hold"], fewer["readings"], fewer["fail_in"]) == ("2", "3", "loss: sum; step: common")
+    assert (fewer["hold"], fewer["others"], fewer["fail_in"]) == ("2", "3", "loss: sum; step: common")
     assert [found[name]["fit"] for name in ("table1.rate", "table1.held", "fig2.open")] == [
         *("fitted on", "held out", "")
     ]

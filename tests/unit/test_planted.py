@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 KINDS = {
-    "a reading more betters a headline": "axes::a_sixth_reading_betters_no_headline",
-    "a reading more betters a count": ("sentences::a_reading_more_betters_no_count_of_the_printed_account"),
-    "the best of many readings by chance": (
-        "axes::an_order_in_one_of_many_readings_is_corrected_for_their_number"
+    "settings more better a headline": "axes::a_sixth_choice_of_settings_betters_no_headline",
+    "settings more better a count": ("sentences::settings_more_better_no_count_of_the_printed_ones"),
+    "the best of many settings by chance": (
+        "axes::an_order_in_one_of_many_settings_is_corrected_for_their_number"
     ),
     "a row of the status table that no paper meets": (
         "multiplicity::every_status_stands_in_the_planted_paper"

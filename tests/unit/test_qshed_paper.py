@@ -288,7 +288,7 @@ def test_runs_of_a_reading_are_those_of_its_options():
     assert found == runs
 
 
-def test_the_explained_account_answers_all_sentences():
+def test_the_inferred_settings_answer_all_sentences():
     """Planted: all claims hold."""
     rows = [
         {key: "" if value is None else str(value) for key, value in described(claim).items()}
@@ -296,7 +296,7 @@ def test_the_explained_account_answers_all_sentences():
         for claim in claims.CLAIMS
     ]
     found = scores.statements(rows)
-    assert {one["statement_id"] for one in found if one["explained"] != "holds"} == set()
+    assert {one["statement_id"] for one in found if one["inferred"] != "holds"} == set()
     printed = {one["statement_id"] for one in found if one["printed"] == "holds"}
     assert {"qshed.model.eq11", "qshed.fig1_bits.same"} <= printed
     assert "qshed.fig1.section1.steady" not in printed  # renewals and dither are fitted

@@ -10,7 +10,7 @@ import pytest
 import planted_paper
 import replifed.claims
 from replifed.claims.axes import Axes, Axis, Option
-from replifed.claims.claim import NotMeasurableError
+from replifed.claims.claim import FITTED_ELSEWHERE, FITTED_ON_IT, NotMeasurableError
 from replifed.claims.curves import curves, last, reached, rounds_to, steps
 from replifed.claims.quantities import as_it_stands, formula, joined, least, quantity, run, settings
 from replifed.claims.samples import UNDECIDED, Sample
@@ -216,7 +216,7 @@ def test_statements_take_id_artefact_and_needs_from_what_they_are():
     assert claim.needs == ("run:sim/a", "run:sim/b")
     measured = claim.measure(Runs(a=history([3], [4]), b=history([1], [2])))
     assert measured.note == "mean 2"
-    assert (claim.statement_id, claim.part, claim.reading) == (*["p.fig1.faster"] * 2, "level: own (1, 1)")
+    assert (claim.statement_id, claim.part, claim.settings) == (*["p.fig1.faster"] * 2, "level: own (1, 1)")
     assert judge(claim, measured).verdict == "holds"
     with pytest.raises(ConfigError, match='axis "level" has no option "owm"'):
         paper.order("fig1.faster", "It is so.", difference, unit="ratio", options={"level": "owm"})
@@ -234,7 +234,8 @@ def test_sentences_give_their_claims_what_they_have_in_common():
     assert (one.statement_id, one.place, one.sentence) == (
         *("demo.table1.rate", "Table 1, row 1", "Its rate is 0.53."),
     )
-    assert one.main and one.fitted_on and not claims["demo.table1.held.sum-own"].fitted_on
+    held = claims["demo.table1.held.sum-own"]
+    assert (one.main, one.fitted_on, held.fitted_on) == (True, FITTED_ON_IT, FITTED_ELSEWHERE)
     assert one.part == "demo.table1.rate" and "demo.table1.rate" in claims
 
 

@@ -236,14 +236,16 @@ def test_claims_and_filters(made):
     assert [attrs["data-of"] for attrs in found.all("select") if "data-of" in attrs] == ["paper", "kind"]
     table = found.text.partition('id="claims-table"')[2]
     head = re.findall(r'<th scope="col">([^<]+)', table.partition("</thead>")[0])
-    assert [head[int(column)] for column in columns] == ["Verdict", "Reading", "Account", "Source"]
+    assert [head[int(column)] for column in columns] == ["Verdict", "Settings", "Part of", "Source"]
     assert {"Published", "Measured", "Interval", "Seeds"} <= set(head)
     number = table.partition('id="number"')[2].partition("<tr")[0]
     assert '<span class="note">Rival: 0.8</span>' in number
     assert '<td>0.5<td>0.53<td class="pi">[0.43' in number
     heading, _, good = table.partition('id="good"')
     assert "Main claim. Claim good" in heading.rpartition('class="says"')[2]
-    assert re.search(r"<td>step: own <span class=.note.>the [^<]+</span>\s+<code>good</code><td>P E", good)
+    assert re.search(
+        r"<td>step: own <span class=.note.>the [^<]+</span>\s+<code>good</code><td>printed inferred", good
+    )
     assert '<td class="unchecked">– not testable' in table
     assert '<span class="note">steps &lt;must&gt; be small</span>' in table
 
@@ -276,7 +278,7 @@ def test_the_score_comes_first_with_a_card_a_paper_and_substitutes_apart(made):
     assert [found[:2] for found in counts(others)] == [
         *(("1", "reproduced"), ("1", "deviates"), ("1", "inconclusive"), ("1", "untestable"))
     ]
-    assert "In the printed account 1 hold, 0 fail, 0 inconclusive, 0 not run." in card
+    assert "in the printed settings 1 hold, 0 fail, 0 open, 0 not run." in card
     assert "Values met: 1 of 1." in card
 
 
@@ -291,12 +293,12 @@ def test_a_paper_begins_with_its_finding_and_its_main_claims(made, monkeypatch):
     assert [re.sub("<.*?>", "", cell).strip() for cell in row] == [
         "✓ reproduced (substitute data)",
         "It is &lt;faster&gt;. Abstract claims",
-        *("holds", "", "difference 1 [0.7516, 1.248]"),
+        *("not stated", "holds", "", "difference 1 [0.7516, 1.248]"),
     ]
     assert section.index("<strong>fast") < section.index('id="fedht-main"') < section.index('id="fedht-fig1"')
 
 
-def test_main_claims_in_three_readings_are_drawn_in_the_page(made):
+def test_main_claims_in_three_settings_are_drawn_in_the_page(made):
     assert "<svg" not in page(made).text.partition('id="fedht-main"')[2].partition("<section")[0]
     rows = [row | {"paper": "fedht"} for row in planted_paper.rows()]
     tables.write(made / "claims.csv", VERDICT_COLUMNS, rows)

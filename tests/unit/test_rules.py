@@ -12,8 +12,7 @@ import pytest
 from planted_paper import spread
 from replifed.claims import rules, scores
 from replifed.claims.claim import Claim, Measured
-from replifed.claims.rules import FAILS, HOLDS, OPEN, UNCHECKED, Corrected
-from replifed.claims.scores import NOT_RUN
+from replifed.claims.rules import AGAINST, FAILS, HOLDS, OPEN, UNCHECKED, Corrected
 from replifed.claims.verdicts import judge
 
 COMMON = {"id": "x", "paper": "p", "artefact": "fig1", "statement": "It holds."}
@@ -275,25 +274,63 @@ UNMEASURED = {
 @pytest.mark.parametrize("reason", UNMEASURED)
 def test_a_claim_stays_unchecked_for_a_reason(reason):
     measure, *rest = UNMEASURED[reason]
-    found = rules.decide(rules.unmeasured(Claim(kind="shape", **COMMON, measure=measure), *rest))
+    found = rules.decide(
+        rules.unmeasured(Claim(kind="shape", **COMMON, measure=measure, fails="a False"), *rest)
+    )
     assert found == (UNCHECKED if reason else "", reason)
 
 
-# Verdicts in the printed and in the explained account, whether it holds in another reading, and was measured.
-STATUSES = {
-    "reproduced": [(HOLDS, FAILS, True, True), (HOLDS, HOLDS, False, True)],
-    "consistent": [(FAILS, HOLDS, True, True), (OPEN, HOLDS, False, True)],
-    "depends": [(FAILS, FAILS, True, True), (NOT_RUN, NOT_RUN, True, True)],
-    "deviates": [(FAILS, OPEN, False, True), (NOT_RUN, FAILS, False, True)],
-    "inconclusive": [(OPEN, OPEN, False, True), (NOT_RUN, NOT_RUN, False, True)],
-    "untestable": [(NOT_RUN, NOT_RUN, False, False)],
+# Of statements, by status and reason; what is not said is `Found`'s own.
+AGAINST_ONE = {"gap": AGAINST, "replaces": "`loss: mean`"}
+ON_STATEMENTS = {
+    ("untestable", "nothing was measured, or on surrogate data alone"): [
+        {"measured": False, "inferred": True}
+    ],
+    ("reproduced", "it holds in the printed settings"): [{"printed": HOLDS, "unfitted": {FAILS}}],
+    ("conditional", "it holds in the inferred settings, which fill gaps and were not fitted on it"): [
+        {"printed": FAILS, "inferred": True, "other": True}
+    ],
+    (
+        "conditional",
+        "it holds in the inferred settings, which replace `loss: mean` and were not fitted on it",
+    ): [{"printed": FAILS, "inferred": True, **AGAINST_ONE}],
+    (
+        "conditional",
+        "it holds in other settings, which fill gaps and were not fitted on it; its orders are corrected "
+        "for the number of settings",
+    ): [{"printed": FAILS, "other": True, "fitted": {HOLDS}}, {"other": True}],
+    ("deviates", "it fails in the printed settings"): [
+        {"printed": FAILS, "fitted": {HOLDS}},
+        {"printed": FAILS, "unfitted": {HOLDS}},  # not after correction
+    ],
+    ("deviates", "it fails by algebra, whatever the settings"): [{"algebra_fails": True, "fitted": {FAILS}}],
+    (
+        "deviates",
+        "the printed settings cannot be run, and it fails in all others without a fitted option",
+    ): [{"unfitted": {FAILS}, "fitted": {HOLDS}}],
+    ("inconclusive", "it holds only with settings that were fitted on it"): [
+        {"fitted": {HOLDS, FAILS}},
+        {"printed": OPEN, "fitted": {HOLDS}},
+    ],
+    ("inconclusive", "the printed settings cannot be run; the fit misses it by +1 rounds"): [
+        {"fitted": {FAILS}, "miss": "+1 rounds"}
+    ],
+    ("inconclusive", "no settings decide it"): [
+        {"printed": OPEN, "unfitted": {FAILS}, "fitted": {FAILS}},
+        {"unfitted": {FAILS, OPEN}},
+        {},
+    ],
 }
 
 
-def test_the_first_status_that_applies_is_a_statements():
-    for status, cases in STATUSES.items():
-        assert {rules.decide(rules.of_statement(*case))[0] for case in cases} == {status}
-    assert list(STATUSES) == list(scores.STATUSES)
+def test_the_first_rule_that_applies_is_a_statements_status():
+    for came, cases in ON_STATEMENTS.items():
+        for case in cases:
+            found = rules.Found(**{"measured": True} | case)
+            assert rules.decide(rules.of_statement(found)) == came
+    assert list(dict.fromkeys(rule.verdict for rule in rules.of_statement(rules.Found()))) == [
+        *("untestable", *(status for status in scores.STATUSES if status != "untestable"))
+    ]
 
 
 def test_no_rule_is_without_a_case():
@@ -303,7 +340,8 @@ def test_no_rule_is_without_a_case():
         "runs sensitive to rounding": [(OPEN, reason) for reason in OF_ROUNDING],
         "not measured": [(UNCHECKED, reason) for reason in UNMEASURED],
     }
-    for on, listed in rules.listed().items():
+    cases["statement"] = list(ON_STATEMENTS)
+    for on, listed in {**rules.listed(), "statement": rules.of_statement(rules.Found())}.items():
         for rule in listed:
             said = re.escape(rule.in_general).replace("…", ".+")
             assert any(verdict == rule.verdict and re.fullmatch(said, why) for verdict, why in cases[on])

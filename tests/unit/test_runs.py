@@ -86,7 +86,12 @@ def table(folder, value="0.25"):
 def claim(folder, measured="5.0", verdict="holds", **changes):
     row = dict.fromkeys(COLUMNS, "")
     row |= {"id": "fedht.fig1.rate", "kind": "near", "unit": "rounds", "data": "original", "paper": "fedht"}
-    row |= {"source": "chosen", "statement_id": "fedht.rate", "part": "fedht.fig1.rate", "account": "P E"}
+    row |= {
+        "source": "chosen",
+        "statement_id": "fedht.rate",
+        "part": "fedht.fig1.rate",
+        "settings": "printed inferred",
+    }
     row |= {"needs": "run:mnist/fedht", "measured": measured, "verdict": verdict, **changes}
     for name, columns, one in (
         ("claims", COLUMNS, row),
@@ -857,7 +862,7 @@ def test_a_statement_has_its_status_here_and_in_the_reference():
     own = [row for row in rows if row["statement_id"] == one["statement_id"]]
     first, *told = make._of_statement(one["statement_id"], own, {row["id"]: row for row in rows})
     assert first == one["statement_id"]
-    here = f"{MARKS[one['status']]} {one['status']}: {scores.STATUSES[one['status']]}"
+    here = f"{MARKS[one['status']]} {one['status']}: {one['reason']}"
     assert told == [f"  {here}", f"  reference run: {here}"]
 
 

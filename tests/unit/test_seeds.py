@@ -15,6 +15,7 @@ KNOWN, MOST = 10, 60
 def claim(kind="order", name="toy.a", **more):
     about = {"published": 0.3, "tolerance_reason": "so"} if kind in ("near", "value") else {}
     about |= {"precision": 0.005} if kind == "value" else {}
+    about |= {"fails": "a False"} if kind == "shape" else {}
     common = {"paper": "toy", "artefact": "fig1", "statement": "", "measure": lambda _: None}
     return Claim(id=name, kind=kind, **{"tolerance": 0.1, **common, **about, **more})
 

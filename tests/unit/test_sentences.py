@@ -15,12 +15,13 @@ from replifed.claims.statements import MOST_MAIN
 from replifed.errors import DataError, ReplifedError
 from replifed.papers import jobs
 from replifed.parts import finding_file, paper_names, text_of
-from replifed.report.by_reading import picture as by_reading
+from replifed.report.by_settings import picture as by_settings
 from replifed.report.score import picture, score, table
 from replifed.report.sentences import Texts, of_paper, page
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTED = ("README.md", "docs/score.md", "docs/verdicts.md")  # in part
+OWN = "own runs on data drawn as it says"
 TEXT = """
 - {place: Section 1, says: it is known, why: it is cited}
 - {place: "Table 1, row 3", says: it is so, why: it is defined so}
@@ -28,6 +29,10 @@ TEXT = """
 PAPERS = [
     name for name in paper_names() if (ROOT / "src/replifed/papers" / name / "sentences.yaml").is_file()
 ]
+
+
+def line(*cells):
+    return f"| {' | '.join(cells)} |"
 
 
 def written(folder, text):
@@ -89,25 +94,29 @@ def test_sentences_without_claims_stand_behind_those_of_their_place():
     assert merged([], others) == others and merged(claimed, []) == claimed
 
 
-def test_the_score_counts_main_claims_by_status_beside_the_printed_account():
+def test_the_score_counts_main_claims_by_status_beside_the_printed_settings():
     found = score("p", scores.statements(planted_paper.rows()))
     without = score("cross", [])
     lines = table([without, found]).splitlines()
-    assert lines[2] == (
-        "| `p` | 2 | 1 | 1 | 1 | 0 | 0 | 2 hold, 3 fail | 0 of 2; 2 in the explained account, 1 of them held "
-        "out of its fit | 1 reproduced, 1 consistent, 2 inconclusive, 1 untestable |"
-    )
-    assert lines[3] == "| `cross` |  |  |  |  |  |  |  | none tested |  |"
+    cells = [
+        "`p`",
+        f"2 reproduced (2 {OWN}), 1 conditional (1 fills gaps), 2 deviates",
+        "2 hold, 3 fail, 0 open, 0 not run",
+        "0 of 2; 2 in the inferred settings, 1 of them held out of the fit",
+        f"1 reproduced (1 {OWN}), 1 conditional (1 against the text), 2 inconclusive, 1 untestable",
+    ]
+    assert lines[2] == line(*cells)
+    assert lines[3] == "| `cross` |  |  | none tested |  |"
     drawn = picture([found])
-    # A legend of six, five main claims and a bar of four.
-    assert drawn.count("<rect") == 1 + 6 + 5 + 4
+    # A legend of five, five main claims and a bar of four.
+    assert drawn.count("<rect") == 1 + 5 + 5 + 4
     ElementTree.fromstring(drawn)
 
 
-def test_a_reading_more_betters_no_count_of_the_printed_account():
-    """Planted: the readings that hold beside the printed account go, and its own count stays."""
+def test_settings_more_better_no_count_of_the_printed_ones():
+    """Planted: settings that hold beside the printed ones go, and their own count stays."""
     rows = planted_paper.rows()
-    printed = [row for row in rows if "P" in row["account"]]
+    printed = [row for row in rows if "printed" in row["settings"]]
     both = [[one["printed"] for one in scores.statements(of)] for of in (rows, printed)]
     assert both[0] == both[1]
     assert [one["status"] for one in scores.statements(printed)].count("deviates") == 4
@@ -151,21 +160,36 @@ def test_a_page_opens_with_finding_and_main_claims(tmp_path):
         *("Finding", "Main claims", "What the paper leaves open", "All sentences", "What deviates")
     ]
     assert part(text, "Finding")[0].startswith("It is **faster**")
-    main = [line for line in part(text, "Main claims") if line.startswith("| It")]
+    main = [one for one in part(text, "Main claims") if one.startswith("| It")]
     assert main == [
-        "| It is faster than the baseline. (Abstract) | **reproduced** | holds | holds | robust: 3 of 3 "
-        "| difference 5 [4.627, 5.373] |",
-        r"| It sends fewer bits \| than others. (Abstract) | **reproduced** | holds | holds "
-        "| 2 of 3, not `loss: sum; step: common` | difference 5 [4.627, 5.373] |",
-        "| Its rate is 0.53. (Table 1, row 1) | **consistent** (fitted on) | fails | holds "
-        "| 1 of 3, not `loss: mean; step: own`; `loss: sum; step: common` "
-        "| published 0.53, measured 0.53 [0.501, 0.559] |",
-        "| It never stalls. (Figure 1) | **deviates** | fails | fails | not in the other "
-        "| holds in 33.33 % |",
+        line(
+            "It is faster than the baseline. (Abstract)",
+            "**reproduced**: it holds in 3 of 3 others; it holds in the printed settings",
+            *(OWN, "holds", "holds", "difference 5 [4.627, 5.373]"),
+        ),
+        line(
+            r"It sends fewer bits \| than others. (Abstract)",
+            "**reproduced**: not with `loss: sum; step: common`, but in 2 of 3 others; it holds in the "
+            "printed settings",
+            *(OWN, "holds", "holds", "difference 5 [4.627, 5.373]"),
+        ),
+        line(
+            "Its rate is 0.53. (Table 1, row 1)",
+            "**deviates**: not with `loss: mean; step: own`; `loss: sum; step: common`, but in 1 of 3 "
+            "others; it fails in the printed settings; it holds, beyond its status, with loss: sum; "
+            "step: own (inferred, fitted on this statement)",
+            *(OWN, "fails", "holds", "published 0.53, measured 0.4 [0.371, 0.429]"),
+        ),
+        line(
+            "It never stalls. (Figure 1)",
+            "**deviates**: it holds in none of 1 others; it fails in the printed settings",
+            *("formula", "fails", "fails", "holds in 33.33 %"),
+        ),
     ]
-    assert "In the printed account 2 hold, 3 fail, 0 inconclusive, 0 not run." in text
+    assert "in the printed settings 2 hold, 3 fail, 0 open, 0 not run." in text
+    assert "- *It never stalls.* Is the noise's variance one? Reply, 2026-11-20: it is two" in text
     assert set(pictures) == {
-        f"demo.{name}.svg" for name in ("abstract.faster", "abstract.fewer", "table1.rate", "fig1.depends")
+        f"demo.{name}.svg" for name in ("abstract.faster", "abstract.fewer", "table1.rate", "fig1.other")
     }
     assert all(f"]({name})" in text for name in pictures)
 
@@ -175,21 +199,27 @@ def test_a_page_shows_axes_sentences_and_deviations(tmp_path):
     text, _ = documented(others=others)
     axes = part(text, "What the paper leaves open")
     assert axes[2:4] == [
-        "| **loss**: Section 2 has a mean; the numbers suggest a sum. 4 were tried. | `mean` | P | printed "
-        "| uncertain | eq. (2) |  |",
-        "|  | `sum` | E | fitted | uncertain | Table 1 comes out | no text has it |",
+        line(
+            "**loss**: Section 2 has a mean; the numbers suggest a sum. 4 were tried.",
+            *("`mean`", "printed", "printed", "uncertain", "eq. (2)", ""),
+        ),
+        "|  | `sum` | inferred | fitted | uncertain | Table 1 comes out | no text has it |",
     ]
     assert axes[-1] == "Steps decide."
     told = part(text, "All sentences")
-    assert told[0].startswith("In the paper's order, 11 sentences and cells with claims, and 2 without")
-    rows = [line for line in told if line.startswith("| ")][2:]
-    assert rows[0] == "| Section 1 | it is known |  | none: it is cited |"
+    assert told[0].startswith("In the paper's order, 12 sentences and cells with claims, and 2 without")
+    rows = [one for one in told if one.startswith("| ")][2:]
+    assert rows[0] == "| Section 1 | it is known |  |  | none: it is cited |"
     assert rows[4:6] == [
-        "| Table 1, row 2 | With noise it is 0.61. | consistent (held out); 1 of 1 "
-        "| `demo.table1.held` (2 claims) |",
-        "| Table 1, row 3 | it is so |  | none: it is defined so |",
+        line(
+            *("Table 1, row 2", "With noise it is 0.61."),
+            "**conditional** (against the text): it fails as printed; it holds in 1 of 1 others; it holds in "
+            "the inferred settings, which replace `loss: mean` and were not fitted on it",
+            *(OWN, "`demo.table1.held` (2 claims)"),
+        ),
+        "| Table 1, row 3 | it is so |  |  | none: it is defined so |",
     ]
-    assert "| Section 6 | Cohorts are drawn at random. | informs alone | `demo.section6.cohorts` |" in rows
+    assert "| Section 6 | Cohorts are drawn at random. | informs alone |  | `demo.section6.cohorts` |" in rows
     assert part(text, "What deviates")[-1] == (
         "| `demo.stalls` | No run stalls. | holds in 33.33 % |  | the floor is that of noise |"
     )
@@ -215,10 +245,10 @@ def test_a_number_that_deviates_says_by_how_much():
     )
 
 
-def test_main_claims_with_three_readings_are_drawn():
+def test_main_claims_with_three_choices_of_settings_are_drawn():
     rows = [row for row in planted_paper.rows() if row["statement_id"] == "demo.table1.rate"]
-    drawn = by_reading(rows)
-    assert drawn == by_reading(rows)
+    drawn = by_settings(rows)
+    assert drawn == by_settings(rows)
     shapes = list(ElementTree.fromstring(drawn))
     circles = [one.attrib for one in shapes if one.tag.endswith("circle")]
     points, dots = circles[:4], circles[4:]
@@ -229,9 +259,9 @@ def test_main_claims_with_three_readings_are_drawn():
     assert [point["fill"] for point in sorted(points, key=lambda one: float(one["cx"]))] == [
         *("#d55e00", "#d55e00", "#009e73", "#d55e00")
     ]
-    # Two options a reading, of which the sum was fitted, and is hollow.
+    # Two options each, of which the sum was fitted, and is hollow.
     assert len(dots) == 8 and sum(dot["fill"] == "#ffffff" for dot in dots) == 2
     texts = [one.text for one in shapes if one.tag.endswith("text")]
-    assert {"P", "E", "published 0.53", "rival 0.7", "loss: sum"} <= set(texts)
-    assert by_reading(rows[:2]) == ""
-    assert by_reading([row | {"informs": "yes"} for row in rows]) == ""
+    assert {"P", "I", "published 0.53", "rival 0.7", "loss: sum"} <= set(texts)
+    assert by_settings(rows[:2]) == ""
+    assert by_settings([row | {"informs": "yes"} for row in rows]) == ""

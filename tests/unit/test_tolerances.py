@@ -90,17 +90,17 @@ def test_a_claim_that_is_gone_leaves_its_lines(tmp_path):
     assert [line.split(",")[2] for line in log.read_text().splitlines()[1:]] == ["0.1", "", "2"]
 
 
-def axes(source="chosen", kind="uncertain"):
+def axes(source="chosen", kind="uncertain", fitted_on=()):
     sum_ = Option("sum", source, "the numbers come out", kind=kind)
-    return Axes(Axis("loss", "?", Option("mean", "printed", "eq. (2)"), sum_))
+    return Axes(Axis("loss", "?", Option("mean", "printed", "eq. (2)"), sum_), fitted_on=fitted_on)
 
 
 @pytest.mark.parametrize(
     "change",
     [
         *({"statement_id": "p.b"}, {"artefact": "fig2"}, {"main": True}, {"informs": True}),
-        *({"fitted_on": True}, {"options": {"loss": "mean"}}, {"rival": 5.0}, {"repetitions": 20}),
-        *({"axes": axes("fitted")}, {"axes": axes(kind="different")}),
+        *({"evidence": "formula"}, {"options": {"loss": "mean"}}, {"rival": 5.0}, {"repetitions": 20}),
+        *({"axes": axes("fitted")}, {"axes": axes(kind="different")}, {"axes": axes(fitted_on=["a"])}),
     ],
 )
 def test_what_decides_how_a_claim_counts_is_logged(tmp_path, change):

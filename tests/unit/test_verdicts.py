@@ -33,6 +33,8 @@ def claim(kind, measured=None, **more):
         more = {"published": 5.0, "tolerance": 1.5, "tolerance_reason": "a round number", **more}
     if kind == "value":
         more = {"published": 5.0, "precision": 0.05, **more}
+    if kind == "shape":
+        more = {"fails": "a False", **more}
     if kind == "order":
         more = {"tolerance": 0.1, "fewest": 1, **more}  # a few seeds show the other rules
     return Claim(kind=kind, measure=None if measured is None else lambda inputs: measured, **more)
@@ -438,7 +440,9 @@ def test_show(files, tmp_path, capsys):
 
     everything = shown()
     assert "4 claims: 1 holds, 1 fails, 1 inconclusive, 1 unchecked" in everything
-    assert "4 statements: 1 reproduced, 0 consistent, 0 depends, 1 deviates, 1 inconclusive," in everything
+    assert (
+        "4 statements: 1 reproduced (1 not stated), 0 conditional, 1 deviates, 1 inconclusive," in everything
+    )
     assert "of 2 orders 0 hold; if none existed, 0.1 would by chance" in everything
     assert "\033" not in everything
     assert "published 5 ± 1.5  measured 5 [5, 5]" in everything
@@ -446,7 +450,7 @@ def test_show(files, tmp_path, capsys):
     assert "a1" not in shown(verdict="fails") and "a1" not in shown(verdict="deviates")
     assert "a1" in shown(verdict="reproduced") and "a2" not in shown(verdict="reproduced")
     assert "2 claims: 1 holds, 1 fails" in shown(paper="a")
-    with pytest.raises(ConfigError, match=r"did you mean 'deviates'.*consistent.*holds"):
+    with pytest.raises(ConfigError, match=r"did you mean 'deviates'.*conditional.*holds"):
         shown(verdict="deviate")
     with pytest.raises(ConfigError, match="unknown paper 'c'"):
         shown(paper="c")

@@ -1,14 +1,14 @@
-"""What a paper leaves open: axes with options, readings that choose options, and accounts of the whole paper.
+"""What a paper leaves open: axes with options, of which settings choose one on each axis that matters.
 
-A *reading* is one option on each axis that matters. The *printed account* takes the printed option of every
-axis, else the best source before `fitted`. The *explained account* is one other choice for the whole paper,
-which makes numbers come out. Both are fixed for all sentences at once, never for one at a time.
+The *printed settings* take the printed option of every axis, else the best source before `fitted`. The
+*inferred settings* are one other choice for the whole paper, which makes numbers come out. Both are fixed for
+all sentences at once, never for one at a time. What is neither are *other settings*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from replifed.claims.places import fault
 
@@ -18,7 +18,7 @@ SOURCES = ("printed", "software", "authors", "chosen", "fitted")
 # What an option is beside the printed one, from the mildest on: arbitrary, and should not matter; possibly
 # what was meant; another question.
 KINDS = ("equivalent", "uncertain", "different")
-PRINTED, EXPLAINED = "P", "E"
+PRINTED, INFERRED = "printed", "inferred"
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,18 @@ class Option:
     """One way to fix what a paper leaves open."""
 
     name: str
-    source: str  # of `SOURCES`
-    evidence: str  # for it, in a sentence
+    source: str = ""  # of `SOURCES`
+    grounds: str = ""  # what speaks for it, in a sentence
     against: str = ""  # what speaks against it
     kind: str = "uncertain"  # of `KINDS`
+    not_run: str = ""  # why no run has it
+    # Of what a search found: the options of other axes under which it was searched. With another option of
+    # these axes it is to be searched anew.
+    searched: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 class Axis:
-    """A question that a paper leaves open, with the options that were run.
+    """A question that a paper leaves open, with options, each of which was run or says why not.
 
     Parameters
     ----------
@@ -52,72 +56,113 @@ class Axis:
         if self.tried < len(options):
             raise fault(f'axis "{name}" lists more options than the {tried} that it says were tried')
         for one in options:
+            of = f'axis "{name}", option "{one.name}"'
+            if not one.source:
+                raise fault(f"{of} has no source; one of {', '.join(SOURCES)}")
             if one.source not in SOURCES:
-                raise fault(
-                    f'axis "{name}", option "{one.name}": source {one.source!r}; one of {", ".join(SOURCES)}'
-                )
+                raise fault(f"{of}: source {one.source!r}; one of {', '.join(SOURCES)}")
             if one.kind not in KINDS:
-                raise fault(
-                    f'axis "{name}", option "{one.name}": kind {one.kind!r}; one of {", ".join(KINDS)}'
-                )
-            if not one.evidence:
-                raise fault(f'axis "{name}", option "{one.name}" needs its evidence, in a sentence')
+                raise fault(f"{of}: kind {one.kind!r}; one of {', '.join(KINDS)}")
+            if not one.grounds:
+                raise fault(f"{of} needs its grounds, in a sentence")
 
     @property
     def printed(self) -> str | None:
-        """The option of the printed account; None where all were fitted."""
+        """The option of the printed settings; None where all were fitted."""
         first = min(self.options.values(), key=lambda option: SOURCES.index(option.source))
         return None if first.source == "fitted" else first.name
 
 
 class Axes:
-    """The axes of a paper and its two accounts.
+    """The axes of a paper, with its printed and its inferred settings.
 
     Parameters
     ----------
     axes : of the paper.
-    explained : option by axis of the explained account, on every axis; None if there is none.
-    fitted_on : names of the sentences whose numbers the fitted options of that account were chosen by; its
-        other successes were held out.
+    inferred : option by axis of the inferred settings, on every axis; None if there are none.
+    fitted_on : names of the sentences whose numbers the fitted options were chosen by; other successes of
+        these were held out.
+    gaps : names of the axes that one needs to run an experiment, by experiment; each claim on it names an
+        option on all of them. Experiments without a gap have an empty list.
     """
 
     def __init__(
         self,
         *axes: Axis,
-        explained: Mapping[str, str] | None = None,
+        inferred: Mapping[str, str] | None = None,
         fitted_on: Iterable[str] = (),
+        gaps: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self.axes = {axis.name: axis for axis in axes}
         if len(self.axes) < len(axes):
             raise fault("two axes have one name")
-        if explained is not None and not isinstance(explained, Mapping):
-            raise fault("there may be one explained account beside the printed one; a second is a reading")
-        self.explained, self.fitted_on = explained, tuple(fitted_on)
+        if inferred is not None and not isinstance(inferred, Mapping):
+            raise fault("a paper has one choice of inferred settings; a second one is other settings")
+        self.inferred, self.fitted_on, self.gaps = inferred, tuple(fitted_on), gaps or {}
         self.printed = {name: axis.printed for name, axis in self.axes.items()}
-        if explained is not None:
-            self.check(explained)
-            if missing := [name for name in self.axes if name not in explained]:
-                raise fault(f"the explained account names no option on {', '.join(missing)}")
+        for experiment, names in self.gaps.items():
+            if unknown := [name for name in names if name not in self.axes]:
+                raise fault(f"{experiment} has gaps without an axis: {', '.join(unknown)}")
+        for axis in axes:
+            for option in axis.options.values():
+                for other, under in option.searched.items():
+                    for one in under:
+                        self._check_option(other, one)
+        if inferred is not None:
+            self.check(inferred)
+            if missing := [name for name in self.axes if name not in inferred]:
+                raise fault(f"the inferred settings name no option on {', '.join(missing)}")
 
-    def check(self, options: Mapping[str, str]) -> None:
-        """Refuse options that no axis has."""
-        for axis, option in options.items():
-            if axis not in self.axes:
-                raise fault(f'there is no axis "{axis}"; declared: {", ".join(self.axes) or "none"}')
-            if option not in self.axes[axis].options:
-                raise fault(f'axis "{axis}" has no option "{option}": {", ".join(self.axes[axis].options)}')
+    def _check_option(self, axis: str, option: str) -> None:
+        if axis not in self.axes:
+            raise fault(f'there is no axis "{axis}"; declared: {", ".join(self.axes) or "none"}')
+        if option not in self.axes[axis].options:
+            raise fault(f'axis "{axis}" has no option "{option}": {", ".join(self.axes[axis].options)}')
 
-    def accounts(self, options: Mapping[str, str]) -> str:
-        """Accounts that a reading is part of: "P", "E", "P E" or none; axes without an option are free."""
-        both = {PRINTED: self.printed, EXPLAINED: self.explained or self.printed}
+    def check(self, options: Mapping[str, str], of: str = "settings") -> None:
+        """Refuse options that no axis has, that no run has, or that were searched under others."""
+        for axis, name in options.items():
+            self._check_option(axis, name)
+            option = self._option(axis, name)
+            if option.not_run:
+                raise fault(f'{of}: no run has "{axis}: {name}", since {option.not_run}')
+            for other, under in option.searched.items():
+                if other in options and options[other] not in under:
+                    raise fault(
+                        f'{of}: "{axis}: {name}" was searched under "{other}: {" or ".join(under)}" alone; '
+                        f'search it anew under "{options[other]}", or declare that this is not run'
+                    )
+
+    def unnamed(self, options: Mapping[str, str], experiments: Iterable[str]) -> list[str]:
+        """Gaps of experiments on which the options name none, as "axis of experiment"."""
+        gaps = ((axis, name) for name in experiments for axis in self.gaps.get(name, ()))
+        return [f"{axis} of {name}" for axis, name in gaps if axis not in options]
+
+    def names(self, options: Mapping[str, str]) -> str:
+        """Whether settings are part of the printed ones, of the inferred ones, of both, or of neither.
+
+        Axes on which they have no option are free.
+        """
+        both = {PRINTED: self.printed, INFERRED: self.inferred or self.printed}
         return " ".join(
             name
-            for name, account in both.items()
-            if all(account[axis] == option for axis, option in options.items())
+            for name, whole in both.items()
+            if all(whole[axis] == option for axis, option in options.items())
+        )
+
+    def replaces(self, options: Mapping[str, str]) -> str:
+        """Printed options in the place of which the settings have others, as text."""
+        return in_words(
+            {
+                axis: printed
+                for axis, option in options.items()
+                if (printed := self.printed[axis]) not in (None, option)
+                and self._option(axis, printed).source == "printed"
+            }
         )
 
     def source(self, options: Mapping[str, str]) -> str:
-        """The weakest source among the options of a reading; "printed" where nothing is open."""
+        """The weakest source among options; "printed" where nothing is open."""
         return max(self.sources(options), key=SOURCES.index, default=SOURCES[0])
 
     def sources(self, options: Mapping[str, str]) -> list[str]:
@@ -125,7 +170,7 @@ class Axes:
         return [self._option(*one).source for one in options.items()]
 
     def kind(self, options: Mapping[str, str]) -> str:
-        """Kind of the reading's furthest departure from the printed account; "" where it does not depart."""
+        """Kind of the furthest departure from the printed settings; "" where they do not depart."""
         departing = [
             KINDS.index(self._option(axis, option).kind)
             for axis, option in options.items()
@@ -134,14 +179,14 @@ class Axes:
         return KINDS[max(departing)] if departing else ""
 
     def fitted(self, options: Mapping[str, str]) -> bool:
-        """Whether an option of the reading was chosen since a published number comes out with it."""
-        return any(self._option(*one).source == "fitted" for one in options.items())
+        """Whether options were chosen since published numbers come out with them."""
+        return self.names(options) == INFERRED or "fitted" in self.sources(options)
 
-    def evidence(self, options: Mapping[str, str]) -> str:
+    def grounds(self, options: Mapping[str, str]) -> str:
         """Source of each option, and what speaks for and against it."""
         chosen = ((axis, self._option(axis, option)) for axis, option in options.items())
         return "; ".join(
-            f"{axis}: {one.name}, {one.source}: {one.evidence}{f', but {one.against}' * bool(one.against)}"
+            f"{axis}: {one.name}, {one.source}: {one.grounds}{f', but {one.against}' * bool(one.against)}"
             for axis, one in chosen
         )
 
@@ -150,7 +195,7 @@ class Axes:
 
 
 def in_words(options: Mapping[str, str]) -> str:
-    """A reading as text.
+    """Settings as text.
 
     >>> in_words({"loss": "sum", "step": "own"})
     'loss: sum; step: own'

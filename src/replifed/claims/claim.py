@@ -21,6 +21,8 @@ DATA_KINDS = ("synthetic", "original", "substitute", "surrogate")
 # share of cases; identity : true without exception.
 Kind = Literal["value", "near", "order", "shape", "identity"]
 NUMBERS = ("value", "near", "order")
+# Whose numbers the settings of a claim were chosen by.
+FITTED_ON_IT, FITTED_ELSEWHERE = "this statement", "other statements"
 
 
 class MeasurementError(ReplifedError, ValueError):
@@ -84,22 +86,24 @@ _NONE = Axes()
 class Claim:
     """A checkable statement of a paper, in plain words close to the paper's."""
 
-    id: str  # unique over all papers and readings
+    id: str  # unique over all papers and settings
     paper: str
     artefact: str  # the target where it belongs
     statement: str
     kind: Kind
-    part: str = ""  # its id without what the reading adds, equal in all readings
-    # Its reading: options by axis, of the axes that matter to it.
+    part: str = ""  # its id without what its settings add, equal in all settings
+    # Its settings: options by axis, of the axes that matter to it.
     options: Mapping[str, str] = field(default_factory=dict)
-    ending: str | None = None  # what its reading adds to its id
+    ending: str | None = None  # what its settings add to its id
     axes: Axes = _NONE
     statement_id: str = ""  # of the sentence or cell that it tests; its own `part` if there is no other
     place: str = ""  # of that sentence
     sentence: str = ""  # in other words than the paper's
     main: bool = False  # the sentence is among those that the paper promises
     informs: bool = False  # the text does not say it, so that it does not decide the sentence
-    fitted_on: bool = False  # the explained account was chosen by the numbers of the sentence
+    evidence: str = ""  # what the sentence rests on, of `evidence.KINDS`
+    question: str = ""  # to the authors, whose answer would settle the sentence
+    reply: str = ""  # theirs, after its date
     # The paper's number; of an `order` what is exceeded, if it is not a difference.
     published: float | None = None
     precision: float = 0.0  # of a `value`: half of its last printed digit
@@ -120,6 +124,7 @@ class Claim:
     unit: str = ""  # one of `UNITS`, for numbers alone
     # Maps the inputs to a `Measured` or a plain array of its values; None leaves the claim unchecked.
     measure: Callable[[Any], Measured | ArrayLike] | None = None
+    fails: str = ""  # of a shape, what would make it fail
     expression: Any = None  # what `measure` computes, as a `quantities.Quantity`
     note: str = ""
     shared: str = ""  # what all seeds have in common where they do not draw their own, such as "one split"
@@ -129,7 +134,7 @@ class Claim:
             object.__setattr__(self, "part", self.id)
         if not self.statement_id:
             object.__setattr__(self, "statement_id", self.part)
-        self.axes.check(self.options)
+        self.axes.check(self.options, self.id)
         if self.is_measured_order and self.tolerance is None and self.unit in UNITS:
             object.__setattr__(self, "tolerance", UNITS[self.unit].effect)
         if wrong := self._fault():
@@ -159,6 +164,8 @@ class Claim:
                 return "a value is a mean over at least one repetition"
         if self.kind == "shape" and not 0 < self.share <= 1:
             return "a share must be above 0 and at most 1"
+        if self.kind == "shape" and self.measure is not None and not self.fails:
+            return "a shape says what would make it fail: fails=TEXT"
         return ""
 
     @property
@@ -177,9 +184,17 @@ class Claim:
         return self.kind not in ("value", "near") or self.unit in COUNTED
 
     @property
-    def reading(self) -> str:
-        """Its reading in words."""
+    def settings(self) -> str:
+        """Its settings in words."""
         return in_words(self.options)
+
+    @property
+    def fitted_on(self) -> str:
+        """By whose numbers its settings were chosen; "" if nothing was fitted."""
+        if not self.axes.fitted(self.options):
+            return ""
+        on_it = self.statement_id.removeprefix(f"{self.paper}.") in self.axes.fitted_on
+        return FITTED_ON_IT if on_it else FITTED_ELSEWHERE
 
     @property
     def share(self) -> float:
@@ -188,11 +203,11 @@ class Claim:
 
     @property
     def family(self) -> tuple[str, str, str, str]:
-        """Claims among which its error is controlled: of its paper, artefact, reading and kind.
+        """Claims among which its error is controlled: of its paper, artefact, settings and kind.
 
-        A reading is what ids end in, since its claims may name more or fewer axes.
+        Settings are what ids end in, since their claims may name more or fewer axes.
         """
-        return self.paper, self.artefact, self.reading if self.ending is None else self.ending, self.kind
+        return self.paper, self.artefact, self.settings if self.ending is None else self.ending, self.kind
 
     @property
     def experiments(self) -> list[str]:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from replifed.claims import scores, tables
+from replifed.claims import rules, scores, tables
 from replifed.claims.axes import SOURCES
 from replifed.claims.folders import own_files
 from replifed.claims.rules import VERDICTS
@@ -55,12 +55,14 @@ def collect(files: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
 
 
 _COLOURS = {
+    rules.NOT_YET: "90",
     **{"holds": "32", "fails": "31", "inconclusive": "33", "unchecked": "90"},
-    **{"reproduced": "32", "consistent": "36", "depends": "35", "deviates": "31", "untestable": "90"},
+    **{"reproduced": "32", "conditional": "36", "deviates": "31", "untestable": "90"},
 }
 MARKS = {
+    rules.NOT_YET: "–",
     **{"holds": "✓", "fails": "✗", "inconclusive": "?", "unchecked": "–"},
-    **{"reproduced": "✓", "consistent": "≈", "depends": "~", "deviates": "✗", "untestable": "–"},
+    **{"reproduced": "✓", "conditional": "≈", "deviates": "✗", "untestable": "–"},
 }
 # By which claims may be chosen: their verdicts, and the statuses of their statements.
 NAMES = tuple(dict.fromkeys((*VERDICTS, *scores.STATUSES)))

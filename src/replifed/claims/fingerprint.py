@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from replifed.claims.axes import INFERRED, PRINTED
 from replifed.claims.claim import Claim
+from replifed.claims.evidence import FORMULA
 from replifed.claims.quantities import Quantity
 
 # Where measures live; what they call elsewhere is no measure.
@@ -28,7 +30,7 @@ _CONSTANTS = (int, float, str, tuple, frozenset, set, list, dict, np.ndarray)
 # Rules by which all claims are measured and judged.
 _RULES = (
     *("claim", "quantities", "samples", "rules", "verdicts", "copies", "multiplicity", "units", "seeds"),
-    *("scores", "axes"),
+    *("scores", "axes", "evidence"),
 )
 
 
@@ -36,11 +38,15 @@ def of_claim(claim: Claim) -> str:
     """Hash of a claim's expression, and of what decides how it is judged and counted."""
     theirs = (claim.precision, claim.repetitions, claim.spread, claim.rival)
     axes, options = claim.axes, claim.options
-    reading = (claim.reading, axes.accounts(options), axes.source(options), axes.kind(options))
-    sentence = (claim.statement_id, claim.main, claim.informs, claim.fitted_on)
-    judged = (claim.kind, claim.unit, reading, sentence, claim.family, theirs)
+    # Older lines of the log call the printed settings P, and the inferred ones E.
+    names = axes.names(options).replace(PRINTED, "P").replace(INFERRED, "E")
+    settings = (claim.settings, names, axes.source(options), axes.kind(options))
+    fitted = claim.statement_id.removeprefix(f"{claim.paper}.") in axes.fitted_on
+    sentence = (claim.statement_id, claim.main, claim.informs, fitted)
+    judged = (claim.kind, claim.unit, settings, sentence, claim.family, theirs)
+    algebra = f" {FORMULA}" * (claim.evidence == FORMULA)
     fewer = "" if claim.fewest == Claim.fewest else f" {claim.fewest}"
-    return _short(f"{_text(claim.expression)} {judged}{fewer}")
+    return _short(f"{_text(claim.expression)} {judged}{algebra}{fewer}")
 
 
 def of_measures(claims: Iterable[Claim]) -> dict[str, str]:

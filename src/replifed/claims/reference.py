@@ -14,7 +14,9 @@ from pathlib import Path
 from replifed.claims import tables
 from replifed.claims.claim import Claim
 from replifed.claims.files import read
+from replifed.claims.rules import NOT_YET, UNCHECKED
 from replifed.claims.units import UNITS, tolerance
+from replifed.claims.verdicts import COLUMNS as CLAIM_COLUMNS
 from replifed.claims.verdicts import described
 from replifed.errors import DataError
 
@@ -23,6 +25,11 @@ COLUMNS = (
 )
 # Of these what a run has found.
 _FOUND = COLUMNS[1:-1]
+# Of claims.csv what a paper says of a claim's sentence and settings, whatever was measured.
+_SAID = (
+    *("statement_id", "place", "sentence", "part", "main", "informs", "evidence", "question", "reply"),
+    *("options", "sources", "settings", "source", "departure", "replaces", "fitted_on"),
+)
 
 File = str | os.PathLike[str]
 Row = Mapping[str, str]
@@ -93,12 +100,31 @@ def lost(claims: Sequence[Row], golden: File) -> list[str]:
 def verdicts(claims: Iterable[Claim], golden: File) -> list[dict[str, str]]:
     """Lines of claims.csv, as far as they are known without measuring, with what a reference has measured."""
     references = {row["id"]: row for row in known(golden).values()}
-    unknown = dict.fromkeys(_FOUND, "") | {"verdict": "unchecked"}
+    unknown = dict.fromkeys(_FOUND, "") | {"data": "none", "verdict": UNCHECKED, "reason": NOT_YET}
     rows = []
     for claim in claims:
-        stated = {name: "" if value is None else str(value) for name, value in described(claim).items()}
-        rows.append(stated | {name: references.get(claim.id, unknown)[name] for name in unknown})
+        found = references.get(claim.id)
+        known_of_it = unknown if found is None else {name: found.get(name, "") for name in unknown}
+        rows.append(_stated(claim) | known_of_it)
     return rows
+
+
+def restated(claims: Iterable[Claim], rows: Iterable[Row]) -> list[dict[str, str]]:
+    """Lines of claims.csv as measured, but with what the papers say now of sentences and settings.
+
+    Those of claims that are gone are left out; new ones wait for a run.
+    """
+    stated = {claim.id: _stated(claim) for claim in claims}
+    return [
+        dict.fromkeys(CLAIM_COLUMNS, "") | dict(row) | {name: stated[row["id"]][name] for name in _SAID}
+        for row in rows
+        if row["id"] in stated
+    ]
+
+
+def _stated(claim: Claim) -> dict[str, str]:
+    """What is known of a claim without measuring."""
+    return {name: "" if value is None else str(value) for name, value in described(claim).items()}
 
 
 def _holds_no_longer(row: Row | None, reference: Row) -> bool:

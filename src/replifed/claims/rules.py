@@ -22,6 +22,10 @@ from replifed.claims.multiplicity import LEVEL, p_value
 from replifed.intervals import mean_interval, prediction
 
 HOLDS, FAILS, OPEN, UNCHECKED = VERDICTS = ("holds", "fails", "inconclusive", "unchecked")
+NOT_RUN = "not run"  # of a statement in settings
+# Of settings in which a statement holds: they answer what the text leaves open, or replace what it prints.
+GAPS = FILLS, AGAINST = ("fills gaps", "against the text")
+NOT_YET = "not run yet"  # the reason of a claim that is newer than the run
 # Share of an interval's half-width by which a `near` is clear of an end of its tolerance, at least: between
 # two processors those of FedNL, which is sensitive to rounding, moved by up to 0.9 %, half of them by 0.4 %.
 _CLEAR = 0.01
@@ -299,31 +303,56 @@ def unmeasured(claim: Claim, lacking: Sequence[str], refusal: str | None, data: 
 # --- Statements -----------------------------------------------------------------------------------
 
 
-def of_statement(printed: str, explained: str, in_another: bool, measured: bool) -> list[Rule]:
-    """The rules of a statement's status.
+class Found(NamedTuple):
+    """What came of a statement in the settings in which it was run."""
 
-    Parameters
-    ----------
-    printed, explained : its verdict in either account.
-    in_another : it holds in another reading, which meets all that the sentence says.
-    measured : something was measured, on data that say something about the paper.
-    """
+    measured: bool = False  # on data that say something about the paper
+    printed: str = NOT_RUN  # verdict in the printed settings
+    inferred: bool = False  # it holds in the inferred settings, which were not fitted on it
+    other: bool = False  # it holds in other settings that were not fitted on it
+    unfitted: frozenset[str] = frozenset()  # verdicts in all other settings without a fitted option
+    algebra_fails: bool = False  # it rests on formulas, and fails in some settings
+    fitted: frozenset[str] = frozenset()  # verdicts in the inferred settings, and others with a fitted option
+    gap: str = FILLS  # of the settings in which it holds: whether they fill gaps
+    replaces: str = ""  # the printed options that these replace
+    miss: str = ""  # by how much the fit misses it
+
+
+def of_statement(found: Found) -> list[Rule]:
+    """The rules of a statement's status."""
+    which = "which fill gaps" if found.gap == FILLS else "which replace {replaces}"
+    facts = {"replaces": found.replaces, "miss": found.miss}
+    printed, not_run = found.printed, found.printed == NOT_RUN
+    others_fail, only_fitted = found.unfitted == {FAILS}, HOLDS in found.fitted
+    misses = not_run and not found.unfitted and FAILS in found.fitted
     return [
-        Rule(printed == HOLDS, "reproduced", "it holds in the printed account"),
-        Rule(explained == HOLDS, "consistent", "it holds in the explained account"),
+        Rule(not found.measured, "untestable", "nothing was measured, or on surrogate data alone"),
+        Rule(printed == HOLDS, "reproduced", "it holds in the printed settings"),
         Rule(
-            in_another,
-            "depends",
-            "it holds in another reading, which meets all that the sentence says, its orders corrected "
-            "for the number of readings",
+            found.inferred,
+            "conditional",
+            f"it holds in the inferred settings, {which} and were not fitted on it",
+            facts,
         ),
-        Rule(FAILS in (printed, explained), "deviates", "an account fails"),
         Rule(
-            measured,
-            "inconclusive",
-            "neither account holds, no other reading does, and none of the accounts fails",
+            found.other,
+            "conditional",
+            f"it holds in other settings, {which} and were not fitted on it; its orders are corrected "
+            "for the number of settings",
+            facts,
         ),
-        Rule(True, "untestable", "nothing was measured, or on surrogate data alone"),
+        Rule(printed == FAILS, "deviates", "it fails in the printed settings"),
+        Rule(found.algebra_fails, "deviates", "it fails by algebra, whatever the settings"),
+        Rule(
+            not_run and others_fail,
+            "deviates",
+            "the printed settings cannot be run, and it fails in all others without a fitted option",
+        ),
+        Rule(only_fitted, "inconclusive", "it holds only with settings that were fitted on it"),
+        Rule(
+            misses, "inconclusive", "the printed settings cannot be run; the fit misses it by {miss}", facts
+        ),
+        Rule(True, "inconclusive", "no settings decide it"),
     ]
 
 

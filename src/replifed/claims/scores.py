@@ -1,9 +1,9 @@
-"""Status of each statement, from the verdicts of its claims in both accounts and all other readings.
+"""Status of each statement, from the verdicts of its claims in all settings.
 
-`rules.of_statement` has the rules. A reading is as bad as the worst claim that the sentence makes; claims
-that only inform do not count. It must answer each claim: where one was not run in it, it does not hold; what
-could be tested in no reading, such as a panel on surrogate data, is left out. Which account answers is fixed
-for the whole paper, so that no reading that is added can turn what holds in the printed account.
+`rules.of_statement` has the rules. Settings are as bad as the worst claim that the sentence makes; claims
+that only inform do not count. They must answer each claim: where one was not run in them, it does not hold;
+what could be tested in no settings, such as a panel on surrogate data, is left out. What the printed settings
+are is fixed for the whole paper, so that no settings that are added can turn what holds in them.
 """
 
 from __future__ import annotations
@@ -13,35 +13,34 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from replifed.claims import rules, tables
-from replifed.claims.axes import SOURCES
-from replifed.claims.claim import DATA_KINDS
+from replifed.claims import evidence, rules, tables
+from replifed.claims.axes import INFERRED, PRINTED, SOURCES
+from replifed.claims.claim import DATA_KINDS, FITTED_ELSEWHERE, FITTED_ON_IT
 from replifed.claims.multiplicity import LEVEL
-from replifed.claims.rules import FAILS, HOLDS, OPEN, UNCHECKED
+from replifed.claims.rules import AGAINST, FAILS, FILLS, HOLDS, NOT_RUN, NOT_YET, OPEN, UNCHECKED, Found
 from replifed.errors import counted
 
-# The status of a statement, and when it has it.
-STATUSES = {rule.verdict: rule.reason for rule in rules.of_statement("", "", False, False)}
+STATUSES = ("reproduced", "conditional", "deviates", "inconclusive", "untestable")
 COLUMNS = (
-    *("statement_id", "paper", "place", "main", "status", "robust", "hold", "readings", "fail_in"),
-    *("printed", "explained", "fit", "options", "source", "data", "kinds", "claims", "statement"),
+    *("statement_id", "paper", "place", "main", "status", "reason", "gap", "replaces"),
+    *("robust", "hold", "others", "fail_in", "also", "printed", "inferred", "fit"),
+    *("options", "source", "evidence", "data", "kinds", "claims", "question", "reply", "statement"),
 )
-NOT_RUN = "not run"
-VERBS = {HOLDS: "hold", FAILS: "fail", OPEN: OPEN, NOT_RUN: NOT_RUN}  # of several
-_FITS = ("held out", "fitted on")  # of a sentence, from the choice of the explained account
-# Of claims in one reading, from the worst on.
+VERBS = {HOLDS: "hold", FAILS: "fail", OPEN: "open", NOT_RUN: NOT_RUN}  # of several
+_FITS = ("held out", "fitted on")  # of a sentence, from the choice of the inferred settings
+# Of claims in one choice of settings, from the worst on.
 _WORST = (FAILS, OPEN, NOT_RUN, HOLDS)
 
 Row = Mapping[str, str]
 Options = frozenset[str]  # "axis: option"
 
 
-class Reading(NamedTuple):
-    """A statement in one reading."""
+class Settings(NamedTuple):
+    """A statement in one choice of settings."""
 
     options: Options
-    kind: str  # of its departure from the printed account
-    accounts: list[str]
+    kind: str  # of its departure from the printed settings
+    names: list[str]  # PRINTED, INFERRED, both or neither
     verdict: str  # of `_WORST`
     rows: list[Row]
 
@@ -52,7 +51,31 @@ class Reading(NamedTuple):
 
     def beside(self, shared: Options) -> str:
         """Its options, sorted, but for those that it shares with the others."""
-        return "; ".join(sorted(self.options - shared)) or "as it stands"
+        return "; ".join(sorted(self.options - shared)) or "the only settings"
+
+    @property
+    def replaces(self) -> list[str]:
+        """Printed options in the place of which it has others."""
+        return _united(row["replaces"] for row in self.rows)
+
+    @property
+    def gap(self) -> str:
+        """Whether it fills gaps of the text, or goes against it."""
+        return AGAINST if self.replaces else FILLS
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it has options that were chosen since numbers come out."""
+        return any(row["fitted_on"] for row in self.rows)
+
+    @property
+    def fitted_on_it(self) -> bool:
+        """Whether it was chosen by the numbers of this very statement."""
+        return any(row["fitted_on"] == FITTED_ON_IT for row in self.rows)
+
+
+def _united(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(one for text in texts for one in text.split("; ") if one))
 
 
 def statements(rows: Iterable[Row]) -> list[dict[str, str]]:
@@ -65,25 +88,44 @@ def statements(rows: Iterable[Row]) -> list[dict[str, str]]:
 
 
 def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
-    found = readings(group)
-    printed, explained = (_account(found, account) for account in "PE")
-    others = [one for one in found if "P" not in one.accounts and one.kind != "different"]
-    # As few as one of these is enough to depend on; all of them must hold to be robust.
+    found = by_settings(group)
+    printed, inferred = (_named(found, one) for one in (PRINTED, INFERRED))
+    others = [one for one in found if PRINTED not in one.names and one.kind != "different"]
     ran = [one for one in others if one.verdict != NOT_RUN]
-    known = [one.options for one in found if one.verdict != NOT_RUN]
-    shared = frozenset.intersection(*known) if known else frozenset()
     holding = [one for one in ran if one.verdict == HOLDS]
-    once = next((one for one in holding if "E" not in one.accounts and _stands_once(one, len(ran))), None)
-    in_printed, in_explained = (NOT_RUN if one is None else one.verdict for one in (printed, explained))
-    measured = any(row["verdict"] != UNCHECKED for row in group)
-    status, _ = rules.decide(rules.of_statement(in_printed, in_explained, once is not None, measured))
-    deciding = {
-        **{"reproduced": printed, "consistent": explained, "depends": once, "untestable": None},
-        "deviates": printed if in_printed == FAILS else explained,
-    }
-    shown = deciding.get(status, printed or explained)
+    # Those that fill gaps come first: they depart the least from the text.
+    free = sorted((one for one in holding if not one.fitted_on_it), key=lambda one: one.gap != FILLS)
+    held_out = next((one for one in free if INFERRED in one.names), None)
+    once = next((one for one in free if INFERRED not in one.names and _stands_once(one, len(ran))), None)
+    decided = held_out or once
+    in_printed, in_inferred = (NOT_RUN if one is None else one.verdict for one in (printed, inferred))
+    missing = next((one for one in ran if one.fitted and one.verdict == FAILS), None)
+    came = Found(
+        measured=any(row["verdict"] != UNCHECKED for row in group),
+        printed=in_printed,
+        inferred=held_out is not None,
+        other=once is not None,
+        unfitted=frozenset(one.verdict for one in ran if not one.fitted),
+        algebra_fails=group[0]["evidence"] == evidence.FORMULA and any(one.verdict == FAILS for one in ran),
+        fitted=frozenset(one.verdict for one in ran if one.fitted),
+        gap=decided.gap if decided else FILLS,
+        replaces="; ".join(f"`{one}`" for one in decided.replaces) if decided else "",
+        miss=_miss(missing) if missing else "",
+    )
+    status, reason = rules.decide(rules.of_statement(came))
+    if any(row.get("reason") == NOT_YET for row in group):
+        status, reason = NOT_YET, "the reference has not run all its claims"
+    conditional = decided if status == "conditional" else None
+    unfitted = next((one for one in ran if not one.fitted), None)
+    shown = {
+        **{"conditional": decided, "untestable": None, NOT_YET: None},
+        "inconclusive": printed or unfitted or missing or inferred,
+    }.get(status, printed or unfitted)
     shown_rows = list(group) if shown is None else shown.rows
     first = min(shown_rows, key=lambda row: _WORST.index(_verdict(row)))
+    known = [one.options for one in found if one.verdict != NOT_RUN]
+    shared = frozenset.intersection(*known) if known else frozenset()
+    also = [one for one in holding if one is not conditional] * (status != "reproduced")
     # As good as the worst of its data, and of its sources.
     data = max((row["data"] for row in shown_rows), key=("none", *DATA_KINDS).index)
     source = max((row["source"] for row in shown_rows), key=SOURCES.index)
@@ -93,27 +135,54 @@ def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
         "place": first["place"],
         "main": first["main"],
         "status": status,
+        "reason": reason,
+        "gap": conditional.gap if conditional else "",
+        "replaces": "; ".join(conditional.replaces) if conditional else "",
         "robust": "yes" if status == "reproduced" and len(holding) == len(ran) else "",
         "hold": f"{len(holding)}",
-        "readings": f"{len(ran)}",
+        "others": f"{len(ran)}",
         "fail_in": " | ".join(one.beside(shared) for one in ran if one.verdict != HOLDS),
+        "also": " | ".join(f"{one.beside(shared)}{_fit_in_words(one)}" for one in also),
         "printed": in_printed,
-        "explained": in_explained,
-        "fit": "" if explained is None or "P" in explained.accounts else _FITS[bool(first["fitted_on"])],
+        "inferred": in_inferred,
+        "fit": "" if inferred is None or PRINTED in inferred.names else _FITS[inferred.fitted_on_it],
         "options": "" if shown is None else shown.in_words,
         "source": source,
+        "evidence": evidence.in_full(first["evidence"], data),
         "data": data,
         "kinds": " ".join(dict.fromkeys(row["kind"] for row in group)),
         "claims": " ".join(row["id"] for row in shown_rows),
+        "question": first["question"],
+        "reply": first["reply"],
         "statement": first["sentence"] or first["statement"],
     }
 
 
-def readings(group: Sequence[Row]) -> list[Reading]:
-    """The readings of a statement, in the order of its claims.
+def _fit_in_words(one: Settings) -> str:
+    """What settings were fitted on, in brackets; "" of what was not fitted."""
+    if not one.fitted:
+        return ""
+    on = FITTED_ON_IT if one.fitted_on_it else FITTED_ELSEWHERE
+    return f" ({'inferred, ' * (INFERRED in one.names)}fitted on {on})"
 
-    Claims that name fewer axes are part of all readings that agree with them. What could be tested in no
-    reading is left out, if anything could.
+
+def _miss(one: Settings) -> str:
+    """By how much settings miss the first claim that fails in them."""
+    row = next(row for row in one.rows if row["verdict"] == FAILS)
+    if row["kind"] in ("value", "near") and row["published"]:
+        off = float(row["measured"]) - float(row["published"])
+        return f"{off:+.3g} {row['unit']}, of {float(row['published']):.4g} published".replace(" ,", ",")
+    if row["kind"] == "order":
+        beyond = float(row["published"] or 0.0)
+        return f"{float(row['measured']) - beyond:+.3g} {row['unit']}, where more than 0 is claimed"
+    return f"some cases: it holds in {100 * float(row['measured']):.3g} %"
+
+
+def by_settings(group: Sequence[Row]) -> list[Settings]:
+    """A statement in each of its settings, in the order of its claims.
+
+    Claims that name fewer axes are part of all settings that agree with them. What could be tested in no
+    settings is left out, if anything could.
     """
     tested = {row["part"] for row in group if row["verdict"] != UNCHECKED}
     group = [row for row in group if row["part"] in tested] or group
@@ -128,14 +197,14 @@ def readings(group: Sequence[Row]) -> list[Reading]:
         if {row["part"] for row in rows} != parts:
             verdicts.append(NOT_RUN)
         own = [row for row in rows if options[id(row)] == point]
-        accounts = [name for name in "PE" if all(name in row["account"].split() for row in rows)]
-        found.append(Reading(point, own[0]["departure"], accounts, min(verdicts, key=_WORST.index), rows))
+        names = [name for name in (PRINTED, INFERRED) if all(name in row["settings"].split() for row in rows)]
+        found.append(Settings(point, own[0]["departure"], names, min(verdicts, key=_WORST.index), rows))
     return found
 
 
-def _account(found: Sequence[Reading], account: str) -> Reading | None:
-    """The statement in an account; the worst of its readings there, if their claims name different axes."""
-    there = [one for one in found if account in one.accounts and one.verdict != NOT_RUN]
+def _named(found: Sequence[Settings], name: str) -> Settings | None:
+    """The statement in the printed or inferred settings; the worst, if its claims name different axes."""
+    there = [one for one in found if name in one.names and one.verdict != NOT_RUN]
     return min(there, key=lambda one: _WORST.index(one.verdict), default=None)
 
 
@@ -147,9 +216,9 @@ def _options(row: Row) -> Options:
     return frozenset(filter(None, row["options"].split("; ")))
 
 
-def _stands_once(reading: Reading, tried: int) -> bool:
-    """Whether its orders stand after a correction for the readings that were tried."""
-    orders = (row["p_holm"] for row in reading.rows if row["kind"] == "order")
+def _stands_once(one: Settings, tried: int) -> bool:
+    """Whether its orders stand after a correction for the settings that were tried."""
+    orders = (row["p_holm"] for row in one.rows if row["kind"] == "order")
     return all(bool(p) and float(p) * tried <= LEVEL for p in orders)
 
 
@@ -173,68 +242,75 @@ def by_status(statements: Iterable[Row]) -> Counter[str]:
     return Counter(one["status"] for one in statements)
 
 
-def in_words(count: Mapping[str, int]) -> str:
-    """A score in words.
+def in_words(statements: Iterable[Row], zeros: bool = True) -> str:
+    """Statements by status; of reproduced ones by their evidence, of conditional ones the two kinds apart.
 
-    >>> in_words({"reproduced": 2, "deviates": 1})
-    '2 reproduced, 0 consistent, 0 depends, 1 deviates, 0 inconclusive, 0 untestable'
+    >>> one = {"status": "reproduced", "evidence": "formula", "gap": ""}
+    >>> in_words([one, one], zeros=False)
+    '2 reproduced (2 formula)'
     """
-    return ", ".join(f"{count.get(status, 0)} {status}" for status in STATUSES)
+    statements = list(statements)
+    count, parts = by_status(statements), []
+    for status in (*STATUSES, *([NOT_YET] if count[NOT_YET] else [])):
+        if count[status] or zeros:
+            key = {"reproduced": "evidence", "conditional": "gap"}.get(status)
+            of = Counter(one[key] for one in statements if one["status"] == status) if key else {}
+            apart = ", ".join(f"{number} {name}" for name, number in sorted(of.items()))
+            parts.append(f"{count[status]} {status}{f' ({apart})' * bool(apart)}")
+    return ", ".join(parts)
 
 
 def printed_in_words(statements: Iterable[Row]) -> str:
-    """Count of the printed account alone, which no added reading can change."""
+    """Count of the printed settings alone, which no added settings can change."""
     count = Counter(one["printed"] for one in statements)
-    return f"in the printed account {', '.join(f'{count[name]} {word}' for name, word in VERBS.items())}"
+    return f"in the printed settings {', '.join(f'{count[name]} {word}' for name, word in VERBS.items())}"
 
 
 class Met(NamedTuple):
     """Statements on printed outcomes of experiments, one for each independent fact."""
 
-    printed: int  # those that hold in the printed account
-    explained: int  # those that hold in the explained account
+    printed: int  # those that hold in the printed settings
+    inferred: int  # those that hold in the inferred settings
     held_out: int  # of these, those by which it was not chosen
     total: int  # those that could be tested
 
     @property
     def in_words(self) -> str:
-        """Values met, in a phrase; of the explained account only where it meets others."""
+        """Values met, in a phrase; of the inferred settings only where they meet others."""
         if not self.total:
             return "none tested"
         text = f"{self.printed} of {self.total}"
-        explained = (
-            f"; {self.explained} in the explained account, {self.held_out} of them held out of its fit"
-        )
-        return text + explained * ((self.explained, self.held_out) != (self.printed, self.printed))
+        inferred = f"; {self.inferred} in the inferred settings, {self.held_out} of them held out of the fit"
+        return text + inferred * ((self.inferred, self.held_out) != (self.printed, self.printed))
 
 
 def values_met(statements: Iterable[Row]) -> Met:
-    """Count the statements on printed values that are met in either account."""
+    """Count the statements on printed values that are met in the printed or in the inferred settings."""
     on_values = [
-        one for one in statements if "value" in one["kinds"].split() and one["status"] != "untestable"
+        one
+        for one in statements
+        if "value" in one["kinds"].split() and one["status"] not in ("untestable", NOT_YET)
     ]
-    explained = [one for one in on_values if one["explained"] == "holds"]
-    held_out = sum(one["fit"] != _FITS[True] for one in explained)
-    return Met(sum(one["printed"] == "holds" for one in on_values), len(explained), held_out, len(on_values))
+    inferred = [one for one in on_values if one["inferred"] == "holds"]
+    held_out = sum(one["fit"] != _FITS[True] for one in inferred)
+    return Met(sum(one["printed"] == "holds" for one in on_values), len(inferred), held_out, len(on_values))
 
 
 def in_lines(statements: Iterable[Row]) -> list[str]:
-    """Score in lines: main claims, with the printed account's own count; values met; other statements."""
+    """Score in lines: main claims, with the printed settings' own count; values met; other statements."""
     statements = list(statements)
     main, others = [*filter(is_main, statements)], [one for one in statements if not is_main(one)]
     met, lines = values_met(statements), []
     if main:
-        lines += [
-            f"{counted(len(main), 'main claim')}: {in_words(by_status(main))}; {printed_in_words(main)}"
-        ]
+        lines += [f"{counted(len(main), 'main claim')}: {in_words(main)}; {printed_in_words(main)}"]
     if met.total:
         lines.append(f"values met: {met.in_words}")
     named = counted(len(others), "other statement" if main else "statement")
-    return [*lines, f"{named}: {in_words(by_status(others))}"]
+    return [*lines, f"{named}: {in_words(others)}"]
 
 
 def _orders(rows: Iterable[Row]) -> list[Row]:
-    """Orders with a p-value; two readings in which one statement is measured on the same runs are one."""
+    """Orders with a p-value; two settings in which one statement is measured on the same runs are one."""
     measured = ("statement_id", "measured", "ci_low", "ci_high", "p_value")
     orders: dict[tuple[str, ...], Row] = {}
     for row in rows:

@@ -32,6 +32,9 @@ class Sentence:
     says: str
     main: bool = False
     why: str = ""  # no claim tests it
+    evidence: str = ""  # what it rests on, of `evidence.KINDS`
+    question: str = ""  # to the authors, whose answer would settle it
+    reply: str = ""  # theirs, after its date
 
 
 def read(paper: str, path: str | os.PathLike[str]) -> list[Sentence]:

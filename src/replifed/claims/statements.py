@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
@@ -11,23 +11,25 @@ from typing import Any
 
 from replifed.claims.axes import Axes
 from replifed.claims.claim import Claim, Kind
+from replifed.claims.evidence import KINDS as EVIDENCE
 from replifed.claims.places import fault
 from replifed.claims.quantities import Quantity, as_measured
 from replifed.claims.sentences import Sentence
 
 # As many sentences are what a title, an abstract, contributions and a conclusion promise.
 MOST_MAIN = 10
+_DATED = re.compile(r"\d{4}-\d{2}-\d{2}: \S")
 # Keywords that make a claim.
 _FIELDS = {field.name for field in fields(Claim)} | {"within", "because"}
 
 
-def slug(reading: str) -> str:
-    """A reading as the end of a claim's id.
+def slug(options: str) -> str:
+    """Options as the end of a claim's id.
 
     >>> slug("own (1, 1)"), slug("")
     ('.own-1-1', '')
     """
-    suffix = re.sub(r"[^a-z0-9.]+", "-", reading).strip("-")
+    suffix = re.sub(r"[^a-z0-9.]+", "-", options).strip("-")
     return f".{suffix}" if suffix else ""
 
 
@@ -37,14 +39,16 @@ class Statements:
     `@CLAIM.sentence("section5.fading", "Section V", "Fading degrades FedNL.", main=True)` stands above a
     function that yields the claims on a sentence, each made by `CLAIM("fig1.fading", unit="rounds")
     .order(...)` (see `Statement`). `CLAIM.all()` are the claims of all sentences. A claim's id is the paper's
-    name, its own, and what its reading adds. Keywords are fields of `Claim`; `options` is its reading.
+    name, its own, and what its settings add. Keywords are fields of `Claim`; `options` are its settings.
 
     Parameters
     ----------
     paper : the paper's name.
     axes : what it leaves open.
-    suffix : maps a reading, options by axis, to what it adds to an id; by default the options that depart
-        from the printed account.
+    suffix : maps settings, options by axis, to what they add to an id; by default the options that depart
+        from the printed settings.
+    runs : what a sentence rests on whose claims all read runs, if it says nothing else: "own runs",
+        "re-execution" (of the authors' random numbers) or "authors' logs".
     common : keywords that all claims have in common; by default the artefact is the first part of the name.
     """
 
@@ -53,12 +57,14 @@ class Statements:
         paper: str,
         axes: Axes | None = None,
         suffix: Callable[[Mapping[str, str]], str] | None = None,
+        *,
+        runs: str = "",
         **common: Any,
     ) -> None:
         if not (axes is None or isinstance(axes, Axes)):
             raise fault(f"{paper}: what the paper leaves open is given as Axes(Axis(...), ...)")
         self.paper, self.axes, self.common = paper, axes or Axes(), common
-        self.suffix = suffix or self._departures
+        self.suffix, self.runs = suffix or self._departures, _kind_of_evidence(paper, runs)
         self.sentences: list[Sentence] = []
         self._claims: list[Callable[[], Iterator[Claim]]] = []
 
@@ -73,7 +79,15 @@ class Statements:
         return slug(" ".join(departing))
 
     def sentence(
-        self, name: str, place: str, says: str, *, main: bool = False
+        self,
+        name: str,
+        place: str,
+        says: str,
+        *,
+        main: bool = False,
+        evidence: str = "",
+        question: str = "",
+        reply: str = "",
     ) -> Callable[[Callable[[], Iterator[Claim]]], Callable[[], Iterator[Claim]]]:
         """Decorate the function that yields the claims on a sentence.
 
@@ -83,13 +97,27 @@ class Statements:
         place : section, equation, figure or cell.
         says : the sentence, in other words.
         main : it is one of those, ten at most, that title, abstract, contributions or conclusion promise.
+        evidence : what it rests on, of `evidence.KINDS`; by default `runs`, if all its claims read runs.
+        question : to the authors, whose answer would settle it.
+        reply : what they replied, after its date: "2026-12-01: the mean".
         """
-        one = Sentence(self.paper, f"{self.paper}.{name}", place, says, main)
+        one = Sentence(
+            self.paper,
+            f"{self.paper}.{name}",
+            place,
+            says,
+            main,
+            evidence=_kind_of_evidence(name, evidence),
+            question=question,
+            reply=reply,
+        )
         for other in self.sentences:
             if one.name == other.name or one.says == other.says:
                 raise fault(f"sentence {name} stands twice: as {other.name}, {other.place}")
         if main and sum(other.main for other in self.sentences) == MOST_MAIN:
             raise fault(f"sentence {name} is one main claim too many; a paper has at most {MOST_MAIN}")
+        if reply and not _DATED.match(reply):
+            raise fault(f"sentence {name}: a reply begins with its date, such as 2026-12-01: TEXT")
 
         def registered(claims: Callable[[], Iterator[Claim]]) -> Callable[[], Iterator[Claim]]:
             self.sentences.append(one)
@@ -98,22 +126,34 @@ class Statements:
 
         return registered
 
+    def also(self, name: str, place: str, says: str) -> None:
+        """Add a sentence that says what a statement before it says: one fact has one status."""
+        full = f"{self.paper}.{name}"
+        if full not in {one.name for one in self.sentences}:
+            raise fault(f"sentence at {place}: no statement before it is called {name}")
+        if says in {one.says for one in self.sentences}:
+            raise fault(f"sentence at {place} stands twice")
+        self.sentences.append(Sentence(self.paper, full, place, says))
+        self._claims.append(lambda: iter(()))
+
     def all(self) -> list[Claim]:
         """The claims of all sentences, in their order."""
         known = {one.name.removeprefix(f"{self.paper}.") for one in self.sentences}
         if unknown := set(self.axes.fitted_on) - known:
-            raise fault(f"the explained account was fitted on {', '.join(sorted(unknown))}: no such sentence")
-        return [
-            replace(claim, **self._of_sentence(one))
-            for one, claims in zip(self.sentences, self._claims, strict=True)
-            for claim in claims()
-        ]
+            raise fault(f"settings were fitted on {', '.join(sorted(unknown))}: no such sentence")
+        found = []
+        for one, claims in zip(self.sentences, self._claims, strict=True):
+            made = list(claims())
+            found += [replace(claim, **self._of_sentence(one, made)) for claim in made]
+        return found
 
-    def _of_sentence(self, one: Sentence) -> dict[str, Any]:
+    def _of_sentence(self, one: Sentence, claims: Sequence[Claim]) -> dict[str, Any]:
         """Fields that all claims on a sentence have."""
-        fitted_on = one.name.removeprefix(f"{self.paper}.") in self.axes.fitted_on
-        texts = {"statement_id": one.name, "place": one.place, "sentence": one.says}
-        return {**texts, "main": one.main, "fitted_on": fitted_on}
+        evidence = one.evidence or self.runs * all(claim.needs for claim in claims if not claim.informs)
+        if not evidence:
+            raise fault(f"{one.name} needs evidence=, one of {', '.join(EVIDENCE)}")
+        texts = {"statement_id": one.name, "place": one.place, "sentence": one.says, "main": one.main}
+        return {**texts, "evidence": evidence, "question": one.question, "reply": one.reply}
 
     def __call__(self, name: str, **fields: Any) -> Statement:
         """Name a claim."""
@@ -124,6 +164,12 @@ class Statements:
         if form not in ("value", "near", "order", "shape", "identity", "unmeasured"):
             raise AttributeError(form)
         return lambda name, *what, **more: getattr(self(name), form)(*what, **more)
+
+
+def _kind_of_evidence(of: str, name: str) -> str:
+    if name and name not in EVIDENCE:
+        raise fault(f"{of}: evidence {name!r}; one of {', '.join(EVIDENCE)}")
+    return name
 
 
 @dataclass(frozen=True)
@@ -164,9 +210,11 @@ class Statement:
         """A difference is positive, or a number above the `published` one; by the `least` effect or more."""
         return self._claim("order", statement, measured, within=least, **more)
 
-    def shape(self, statement: str, measured: Quantity, *, share: float | None = None, **more: Any) -> Claim:
-        """Something is true in all cases, or in a `share` of them."""
-        return self._claim("shape", statement, measured, within=share, **more)
+    def shape(
+        self, statement: str, measured: Quantity, *, fails: str = "", share: float | None = None, **more: Any
+    ) -> Claim:
+        """Something is true in all cases, or in a `share`; `fails` says what data would make it fail."""
+        return self._claim("shape", statement, measured, fails=fails, within=share, **more)
 
     def identity(self, statement: str, measured: Quantity, **more: Any) -> Claim:
         """Something is true without exception."""
@@ -186,9 +234,10 @@ class Statement:
         if measured is not None:
             given["needs"], given["expression"] = measured.needs, measured
             given["measure"] = lambda inputs: as_measured(measured(inputs))
+            given["evidence"] = self.of.runs if measured.needs else ""
         if unknown := sorted(set(given) - _FIELDS):
             raise fault(f"{self.of.paper}.{self.name}: a claim has no {', '.join(unknown)}")
-        self.of.axes.check(given["options"])
+        self.of.axes.check(given["options"], f"{self.of.paper}.{self.name}")
         ending = self.of.suffix(given["options"])
         return Claim(
             id=f"{self.of.paper}.{self.name}{ending}",

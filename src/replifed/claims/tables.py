@@ -51,6 +51,12 @@ def read(
     return [dict.fromkeys(columns, "") | row for row in rows] if added else rows
 
 
+def rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
+    """Rows of a file, whatever its columns are, as of a file of an older version."""
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def write(path: str | os.PathLike[str], columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
     """Write rows as a file, whole or not at all."""
     write_text(path, as_text(columns, rows))
@@ -59,7 +65,7 @@ def write(path: str | os.PathLike[str], columns: Sequence[str], rows: Iterable[M
 def as_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
     """Return rows as the content of a file."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()

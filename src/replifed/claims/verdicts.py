@@ -1,7 +1,7 @@
 """Verdicts on claims: what was measured, by itself and with the claim's family, held against the `rules`.
 
-What is measured of an order leaves out copies of runs (`copies`). Orders, and values, of one artefact and
-reading are a family, whose tests are corrected together (`multiplicity`); where runs are sensitive to
+What is measured of an order leaves out copies of runs (`copies`). Orders, and values, of one artefact
+and settings are a family, whose tests are corrected together (`multiplicity`); where runs are sensitive to
 rounding, perturbed ones (`engine.twins`) take their place, too.
 """
 
@@ -31,8 +31,9 @@ from replifed.errors import ReplifedError
 
 COLUMNS = (
     *("id", "statement_id", "paper", "artefact", "place", "sentence", "statement", "kind", "part"),
-    *("main", "informs", "fitted_on", "options", "sources", "account", "source", "departure"),
-    *("evidence", "needs", "family"),
+    *("main", "informs", "evidence", "question", "reply"),
+    *("options", "sources", "settings", "source", "departure", "replaces", "fitted_on"),
+    *("needs", "family"),
     *("published", "measured", "unit", "ci_low", "ci_high", "pi_low", "pi_high", "rival", "tolerance"),
     *("effect", "direction", "p_value", "p_holm", "verdict_single", "verdict", "reason", "twins"),
     *("data", "scale", "seeds", "command", "note"),
@@ -247,11 +248,12 @@ def described(claim: Claim) -> dict[str, Any]:
     """Columns that are known before anything is measured."""
     row = {name: getattr(claim, name) for name in COLUMNS if hasattr(claim, name)}
     options, axes = claim.options, claim.axes
-    row |= {"options": claim.reading, "account": axes.accounts(options), "source": axes.source(options)}
+    row |= {"options": claim.settings, "settings": axes.names(options), "source": axes.source(options)}
     row |= {"sources": "; ".join(axes.sources(options))}
-    row |= {"departure": axes.kind(options), "evidence": axes.evidence(options)}
+    row |= {"departure": axes.kind(options), "replaces": axes.replaces(options)}
+    row |= {"fitted_on": claim.fitted_on}
     row |= {"needs": " ".join(claim.needs), "family": " ".join(filter(None, claim.family[1:]))}
-    return row | {name: "yes" if getattr(claim, name) else "" for name in ("main", "informs", "fitted_on")}
+    return row | {name: "yes" if getattr(claim, name) else "" for name in ("main", "informs")}
 
 
 def _row(

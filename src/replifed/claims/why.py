@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from replifed.claims import scores
-from replifed.claims.axes import EXPLAINED, PRINTED
 from replifed.claims.files import number_text
 from replifed.claims.scores import Row
 from replifed.errors import ConfigError, unknown_name
 
 # Claims that decided a statement's status, up to which each is told in full.
 _MOST = 3
-_ACCOUNTS = {PRINTED: "printed", EXPLAINED: "explained"}
 
 
-def why(rows: Sequence[Row], name: str) -> list[str]:
-    """Lines on a claim and its statement, or on a statement, the claims that decided it, and the others."""
+def why(rows: Sequence[Row], name: str, grounds: Callable[[str], Mapping[str, str]]) -> list[str]:
+    """Lines on a claim and its statement, or on a statement, the claims that decided it, and the others.
+
+    `grounds` gives what speaks for and against the options of each claim of a paper, by its id.
+    """
     of_claim = [row for row in rows if row["id"] == name]
     of_statement = [row for row in rows if row["statement_id"] == name]
     if not of_claim and not of_statement:
@@ -29,7 +30,7 @@ def why(rows: Sequence[Row], name: str) -> list[str]:
     decided = [name for one in scores.statements(group) for name in one["claims"].split()]
     for row in of_claim or of_statement:
         if of_claim or (len(decided) <= _MOST and (row["id"] in decided or row["informs"])):
-            lines += ["", *_of_claim(row, rows), ""]
+            lines += ["", *_of_claim(row, rows, grounds(row["paper"]).get(row["id"])), ""]
         else:
             lines.append(f"{row['id']}: {row['verdict']}  {number_text(row)}".rstrip())
     return lines
@@ -43,35 +44,38 @@ def _of_statement(name: str, group: Sequence[Row]) -> Iterator[str]:
     yield from _field("", row["sentence"] or row["statement"])
     if not found:
         return
-    yield from _field("since", scores.STATUSES[status] + robust_in_words(found[0]))
-    for one in scores.readings([row for row in group if not row["informs"]]):
-        accounts = " and ".join(_ACCOUNTS[account] for account in one.accounts)
-        beside = f" ({accounts})" if accounts else f" ({one.kind})" if one.kind else ""
-        yield from _field("reading", f"{one.verdict} in {one.in_words}{beside}")
+    yield from _field("since", found[0]["reason"] + others_in_words(found[0]))
+    yield from _field("also in", found[0]["also"].replace(" | ", "; and in "))
+    yield from _field("evidence", found[0]["evidence"])
+    for one in scores.by_settings([row for row in group if not row["informs"]]):
+        names = " and ".join(one.names)
+        beside = f" ({names})" if names else f" ({one.kind})" if one.kind else ""
+        yield from _field("settings", f"{one.verdict} in {one.in_words}{beside}")
+    yield from _field("question", row["question"])
+    yield from _field("reply", row["reply"])
 
 
-def robust_in_words(statement: Row) -> str:
-    """In how many readings beside the printed account a statement holds, and in which not."""
-    hold, ran = int(statement["hold"]), int(statement["readings"])
+def others_in_words(statement: Row) -> str:
+    """In how many settings beside the printed ones a statement holds, and in which not."""
+    hold, ran = int(statement["hold"]), int(statement["others"])
     if not ran:
         return ""
     if hold == ran:
-        return f"; it holds in {'the other reading' if ran == 1 else f'all {ran} other readings'}"
+        return f"; it holds in {'the others' if ran == 1 else f'all {ran} others'}"
     if not hold:
-        none = f"any of the {ran} other readings" if ran > 1 else "the other reading"
-        return f"; it does not hold in {none}"
+        return f"; it holds in none of {ran} others" if ran > 1 else "; it does not hold in the others"
     fail_in = statement["fail_in"].replace(" | ", " and not in ")
-    return f"; it holds in {hold} of {ran} other readings, not in {fail_in}"
+    return f"; it holds in {hold} of {ran} others, not in {fail_in}"
 
 
-def _of_claim(row: Row, rows: Iterable[Row]) -> Iterator[str]:
+def _of_claim(row: Row, rows: Iterable[Row], grounds: str | None) -> Iterator[str]:
     informs = ", which informs and does not count" * bool(row["informs"])
     yield f"{row['id']}: {row['verdict']}{informs}"
     kind = ", ".join(filter(None, (row["kind"], row["unit"])))
     yield from _field("claim", f"{row['statement']} ({kind})")
-    yield from _field("reading", row["evidence"] or "nothing is left open")
-    accounts = [_ACCOUNTS[account] for account in row["account"].split()]
-    yield from _field("accounts", " and ".join(accounts) or "none")
+    yield from _field("settings", grounds or row["options"] or "nothing is left open")
+    yield from _field("part of", " and ".join(row["settings"].split()) or "neither printed nor inferred ones")
+    yield from _field("replaces", row["replaces"])
     yield from _field("runs", row["needs"] or "none, a formula")
     yield from _field("command", row["command"])
     if row["measured"]:
@@ -90,7 +94,7 @@ def _of_claim(row: Row, rows: Iterable[Row]) -> Iterator[str]:
         yield from _field("test", f"p = {_number(row, 'p_value')}, by itself: {row['verdict_single']}")
         corrected = f"p = {_number(row, 'p_holm')}" if row["p_holm"] else "none"
         yield from _field(
-            "Holm", f"{corrected} among the {family} {row['kind']}s of {row['artefact']} in this reading"
+            "Holm", f"{corrected} among the {family} {row['kind']}s of {row['artefact']} in these settings"
         )
     if row["twins"]:
         first, second = row["twins"].split()

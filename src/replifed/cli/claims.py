@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
     claims.add_argument("--paper", help="only this paper")
     text = (
         "only claims of this verdict (holds, fails, inconclusive, unchecked), or on statements of this "
-        "status (reproduced, consistent, depends, deviates, inconclusive, untestable)"
+        "status (reproduced, conditional, deviates, inconclusive, untestable)"
     )
     claims.add_argument("--verdict", help=text)
     text = "what decided the verdict of this claim, or the status of this statement"
@@ -61,6 +61,13 @@ def add(commands: Any) -> None:
     for part in (check, accept):
         add_file(part, "--golden", help=text)
         add_file(part, "--file", required=True, help="the measured claims")
+
+    text = (
+        "Make the statuses of the reference anew from its verdicts, as rules, sentences and axes are now, "
+        "printing old and new; nothing is measured."
+    )
+    restate = add_command(parts, "restate", _restate, text, "--golden reference")
+    add_file(restate, "--golden", required=True, help="the folder of the reference")
 
     text = "Enter new and changed tolerances and measures in their logs, printing old and new."
     example = "tests/golden --reason 'the interval of 30 seeds is known now'"
@@ -91,6 +98,7 @@ def add(commands: Any) -> None:
 
 def _show(arguments: argparse.Namespace) -> int:
     from replifed.claims import files, reference, why
+    from replifed.papers import jobs
 
     if arguments.reference:
         return _show_reference(arguments)
@@ -112,7 +120,7 @@ def _show(arguments: argparse.Namespace) -> int:
         _check_file(arguments.file)
         rows = files.read(arguments.file)
     if arguments.why is not None:
-        print("\n".join(why.why(rows, arguments.why)))
+        print("\n".join(why.why(rows, arguments.why, jobs.grounds_of)))
         return 0
     files.show(rows, paper=arguments.paper, verdict=arguments.verdict, main=arguments.main)
     # A file of one claim, results/PAPER/claims/CLAIM.csv, lacks the others anyway.
@@ -128,6 +136,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _show_reference(arguments: argparse.Namespace) -> int:
     from replifed.claims import files, why
+    from replifed.papers import jobs
     from replifed.runs import kept, opened
 
     if arguments.file:
@@ -136,7 +145,7 @@ def _show_reference(arguments: argparse.Namespace) -> int:
     run = opened.reference()
     rows = files.read(Path(run.place, "claims.csv"))
     if arguments.why is not None:
-        print("\n".join(why.why(rows, arguments.why)))
+        print("\n".join(why.why(rows, arguments.why, jobs.grounds_of)))
     else:
         files.show(rows, paper=arguments.paper, verdict=arguments.verdict, main=arguments.main)
     print(f"reference run: {kept.in_words(run)}")
@@ -225,6 +234,13 @@ def _document(arguments: argparse.Namespace) -> None:
     jobs.document(
         arguments.folder, arguments.golden, arguments.readme, arguments.score_page, arguments.rules_page
     )
+
+
+def _restate(arguments: argparse.Namespace) -> None:
+    from replifed.papers import jobs
+
+    changed = jobs.restate(arguments.golden)
+    print("\n".join([*changed, f"{len(changed)} statuses changed in {arguments.golden}"]))
 
 
 def _log(arguments: argparse.Namespace) -> None:

@@ -169,7 +169,7 @@ def _of_statement(
     there = [row for row in accepted.values() if row["statement_id"] == name]
     for who, several in (("", rows), ("reference run: ", there)):
         for one in scores.statements(several):
-            yield f"  {who}{MARKS[one['status']]} {one['status']}: {scores.STATUSES[one['status']]}"
+            yield f"  {who}{MARKS[one['status']]} {one['status']}: {one['reason']}"
 
 
 def _verdicts(name: str, config: Mapping[str, Any], options: str, every: bool) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -250,6 +250,13 @@ def claims_of(paper: str) -> list[Any]:
     return list(_part(paper, "claims").CLAIMS)
 
 
+@cache
+def grounds_of(paper: str) -> dict[str, str]:
+    """What speaks for and against the options of each claim of a paper, by its id; {} of an unknown one."""
+    here = claims_of(paper) if paper in paper_names() else []
+    return {claim.id: claim.axes.grounds(claim.options) for claim in here}
+
+
 def every_claim() -> list[Any]:
     """Claims of all papers, in order of the papers' names."""
     return [claim for paper in paper_names() for claim in claims_of(paper)]
@@ -276,7 +283,7 @@ def document(folder: Path, golden: Path, readme: Path, score_page: Path, rules_p
         found.append(score(paper, scores.statements(claims)))
         if listed := of_paper(paper):
             named, errata = _part(paper, "paper").PAPER, getattr(_part(paper, "errata"), "ERRATA", ())
-            texts = Texts(text_of(finding_file(paper)), text_of(folder_of(paper) / "readings.md"))
+            texts = Texts(text_of(finding_file(paper)), text_of(folder_of(paper) / "axes.md"))
             axes = declared[0].axes if declared else Axes()
             text, pictures = page(named, texts, axes, listed, claims, errata)
             for old in folder.glob(f"{paper}.*.svg"):
@@ -292,6 +299,24 @@ def document(folder: Path, golden: Path, readme: Path, score_page: Path, rules_p
         (rules_page, "statuses", rules.of_statements()),
     ):
         write_text(file, inserted(file.read_text(encoding="utf-8"), what, block, str(file)))
+
+
+def restate(golden: Path) -> list[str]:
+    """Make the statuses of the reference anew from its verdicts, as rules, sentences and axes are now.
+
+    Returns a line for each that has changed.
+    """
+    from replifed.claims import reference, scores, tables
+    from replifed.claims.verdicts import COLUMNS
+    from replifed.runs import kept
+
+    before = {row["statement_id"]: row["status"] for row in tables.rows(golden / "statements.csv")}
+    rows = reference.restated(every_claim(), tables.rows(golden / "claims.csv"))
+    statements = scores.statements(rows)
+    kept.restate(golden, tables.as_text(COLUMNS, rows), tables.as_text(scores.COLUMNS, statements))
+    now = {one["statement_id"]: one["status"] for one in statements}
+    both = {name: (before.get(name, "new"), now.get(name, "gone")) for name in before | now}
+    return [f"{name}: {old} -> {new}" for name, (old, new) in both.items() if old != new]
 
 
 def measure_errata(paper: str, out: Path) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 from replifed.claims import scores
 from replifed.claims.units import UNITS
-from replifed.claims.why import robust_in_words
-from replifed.report.by_reading import picture
+from replifed.claims.why import others_in_words
+from replifed.report.by_settings import picture
 from replifed.report.sentences import MOST, measured
 
-_FEW = 2  # readings that are named
+_FEW = 2  # settings that are named
 
 
 def summary(statements: list[dict[str, str]]) -> dict[str, Any]:
@@ -23,6 +23,7 @@ def summary(statements: list[dict[str, str]]) -> dict[str, Any]:
         "main": _counts(main),
         "others": _counts(others),
         "printed": scores.printed_in_words(main) if main else "",
+        "in_words": scores.in_words(main, zeros=False),
         "met": scores.values_met(statements).in_words,
     }
 
@@ -35,7 +36,7 @@ def _counts(statements: list[dict[str, str]]) -> dict[str, tuple[int, int]]:
 
 
 def main_claims(statements: list[dict[str, str]], claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Main claims of a paper, with what was measured, and their pictures by reading."""
+    """Main claims of a paper, with what was measured, and their pictures by settings."""
     by_id = {claim["id"]: claim for claim in claims}
     of: dict[str, list[dict[str, Any]]] = {}
     for claim in claims:
@@ -47,16 +48,16 @@ def main_claims(statements: list[dict[str, str]], claims: list[dict[str, Any]]) 
             "measured": measured(one, by_id) + _quantity(one, by_id),
             "first": one["claims"].split()[0],
             "picture": picture(of[one["statement_id"]]),
-            "hangs": _depends_on_reading(of[one["statement_id"]]),
+            "hangs": _hangs_on_settings(of[one["statement_id"]]),
         }
         for one in filter(scores.is_main, statements)
     ]
 
 
 def _others(statement: dict[str, str]) -> str:
-    """In how many other readings a statement holds, and in which not, if these are few."""
+    """In how many other settings a statement holds, and in which not, if these are few."""
     few = statement["fail_in"].count(" | ") < _FEW
-    text = robust_in_words(statement).removeprefix("; ")
+    text = others_in_words(statement).removeprefix("; ")
     return text if few else text.partition(", not in")[0]
 
 
@@ -68,9 +69,9 @@ def _quantity(statement: dict[str, str], by_id: dict[str, dict[str, Any]]) -> st
     return f" ({UNITS[units.pop()].quantity})" if shown and len(units) == 1 else ""
 
 
-def _depends_on_reading(group: list[dict[str, Any]]) -> bool:
-    """True if a statement does not come out alike in all readings that were run."""
-    found = scores.readings([claim for claim in group if not claim["informs"]])
+def _hangs_on_settings(group: list[dict[str, Any]]) -> bool:
+    """True if a statement does not come out alike in all settings that were run."""
+    found = scores.by_settings([claim for claim in group if not claim["informs"]])
     return len({one.verdict for one in found} - {scores.NOT_RUN}) > 1
 
 

@@ -11,7 +11,6 @@ from replifed.claims import files, scores
 from replifed.claims.scores import Row
 from replifed.report.artefacts import in_order, stamp_of, words_of
 from replifed.report.curves import read
-from replifed.report.score import few
 from replifed.report.sentences import caveats
 from replifed.store import hashes
 from replifed.store.atomic import replacing, write_text
@@ -84,7 +83,7 @@ def _finding(statements: Iterable[Row]) -> str:
     ]
     if len(others) > _FEW:
         more = f"{len(others)} {'other ' * bool(told)}statements"
-        lines.append(f"- {more}: {few(scores.by_status(others))}\n")
+        lines.append(f"- {more}: {scores.in_words(others, zeros=False)}\n")
     return "\n" + "".join(lines) if lines else ""
 
 

@@ -5,7 +5,7 @@ const byId = id => document.getElementById(id);
 // --- Claims ---
 const table = byId("claims-table");
 if (table) {
-  // A group of claims on one quantity: its heading, then a row a reading.
+  // A group of claims on one quantity: its heading, then a row for each of its settings.
   const groups = [...table.tBodies], rows = [...table.querySelectorAll("tbody tr[id]")];
   const filters = [...document.querySelectorAll(".filters select")], words = document.querySelector(".filters input");
   // Beside each claim the command that measures it again: written here, since a page would be long with all of them.

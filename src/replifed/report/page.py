@@ -19,7 +19,7 @@ from replifed.claims.axes import SOURCES
 from replifed.claims.claim import DATA_KINDS, Kind
 from replifed.claims.errata import read as read_errata
 from replifed.claims.files import MARKS, number_text, read
-from replifed.claims.rules import VERDICTS, listed
+from replifed.claims.rules import VERDICTS, Found, listed, of_statement
 from replifed.claims.sentences import not_claimed
 from replifed.parts import finding_file, text_of
 from replifed.report.artefacts import in_order, is_own, words_of
@@ -120,16 +120,16 @@ def _claims_content(
     data, groups = Counter(claim["data"] for claim in rows), by_part(rows)
     return {
         "verdicts": VERDICTS,
-        "statuses": scores.STATUSES,
+        "statuses": of_statement(Found()),
         "rules": listed(),
         "words": WORDS,
         "marks": MARKS,
         "score": summary(statements),
         "chance": scores.chance_in_words(rows),
         "kinds": [kind for kind in get_args(Kind) if any(claim["kind"] == kind for claim in rows)],
-        "accounts": sorted({claim["account"] for claim in rows} - {""}),
+        "named": sorted({claim["settings"] for claim in rows} - {""}),
         "sources": [source for source in SOURCES if any(claim["source"] == source for claim in rows)],
-        "readings": sorted({claim["options"] for claim in rows} - {""}),
+        "settings": sorted({claim["options"] for claim in rows} - {""}),
         "claims": groups,
         "notes": _shared(groups),
         "deviations": _deviations(rows, papers),
@@ -223,7 +223,7 @@ def _paper(
         "doi": about.get("doi", ""),
         "finding": blocks(text_of(finding_file(name))),
         "main": main_claims(stated, on_paper),
-        "explained": any(one["fit"] for one in stated),  # there is such an account
+        "inferred": any(one["fit"] for one in stated),  # there are such settings
         "score": summary(stated),
         "artefacts": [artefacts[key] for key in papers_own],
         "others": [artefact for key, artefact in artefacts.items() if key not in papers_own],

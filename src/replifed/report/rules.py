@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replifed.claims import rules, scores
+from replifed.claims import rules
 from replifed.report.sentences import row
 
 
@@ -16,6 +16,6 @@ def of_claims() -> str:
 
 
 def of_statements() -> str:
-    """Markdown, a line a status: when a statement has it."""
-    lines = [row(f"**{status}**", when) for status, when in scores.STATUSES.items()]
+    """Markdown, a line a rule: the status that it gives, and its reason."""
+    lines = [row(f"**{one.verdict}**", one.in_general) for one in rules.of_statement(rules.Found())]
     return "".join([row("status", "when"), row("---", "---"), *lines])

@@ -2,75 +2,66 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from replifed.claims import scores
-from replifed.claims.scores import STATUSES, VERBS, Met, Row
+from replifed.claims.scores import STATUSES, Row
 from replifed.errors import ReplifedError, counted
 from replifed.report.sentences import row
 
-COLOURS = dict(zip(STATUSES, ("#009e73", "#56b4e9", "#cc79a7", "#d55e00", "#bbbbbb", "#eeeeee"), strict=True))
-_AS_NAMED = {status: status for status in STATUSES}
+COLOURS = dict(zip(STATUSES, ("#009e73", "#56b4e9", "#d55e00", "#bbbbbb", "#eeeeee"), strict=True))
 # Of the picture, in pixels: a square a main claim, a bar for the other statements.
 _WIDTH, _ROW, _LEFT, _TOP, _SQUARE = 760, 28, 110, 52, 22
 
 
 class Score(NamedTuple):
-    """Score of one paper."""
+    """Main claims and other statements of one paper."""
 
     paper: str
-    main: Counter[str]  # its main claims by status
-    printed: Counter[str]  # and by what they are in the printed account
-    met: Met
-    others: Counter[str]  # its other statements by status
+    main: list[Row]
+    others: list[Row]
 
 
 def score(paper: str, statements: Iterable[Row]) -> Score:
     """Score of a paper, from its statements."""
     statements = list(statements)
-    main = [*filter(scores.is_main, statements)]
     others = [one for one in statements if not scores.is_main(one)]
-    printed = Counter(one["printed"] for one in main)
-    met = scores.values_met(statements)
-    return Score(paper, scores.by_status(main), printed, met, scores.by_status(others))
+    return Score(paper, [*filter(scores.is_main, statements)], others)
 
 
 def summary(papers: Iterable[Score]) -> str:
-    """Markdown, a line: the main claims of all papers by status."""
-    main = sum((one.main for one in papers), Counter[str]())
-    return f"**{counted(main.total(), 'main claim')}: {few(main)}**\n"
+    """Markdown: the main claims of all papers by status and evidence, and in the printed settings alone."""
+    main = [one for paper in papers for one in paper.main]
+    return (
+        f"**{counted(len(main), 'main claim')}: {scores.in_words(main, zeros=False)}**; "
+        f"{scores.printed_in_words(main)}.\n"
+    )
 
 
 def table(papers: Sequence[Score]) -> str:
     """Markdown, a line a paper; papers without main claims, such as a comparison, come last."""
-    heads = ["main claims of", *STATUSES, "in the printed account alone", "values met", "other statements"]
-    lines = [row(*heads), row("---", *["--:"] * len(STATUSES), "---", "---", "---")]
+    heads = ["", "main claims", "in the printed settings alone", "values met", "other statements"]
+    lines = [row(*heads), row(*["---"] * len(heads))]
     for one in sorted(papers, key=lambda one: not one.main):
         cells = [
             f"`{one.paper}`",
-            *(f"{one.main[status]}" if one.main else "" for status in STATUSES),
-            few(one.printed, VERBS),
-            one.met.in_words,
-            few(one.others),
+            scores.in_words(one.main, zeros=False),
+            scores.printed_in_words(one.main).removeprefix("in the printed settings ") if one.main else "",
+            scores.values_met([*one.main, *one.others]).in_words,
+            scores.in_words(one.others, zeros=False),
         ]
         lines.append(row(*cells))
     return "".join(lines)
-
-
-def few(count: Mapping[str, int], words: Mapping[str, str] = _AS_NAMED) -> str:
-    """A count in words, by default of statuses, without zeros."""
-    return ", ".join(f"{count[name]} {word}" for name, word in words.items() if count[name])
 
 
 def picture(papers: Sequence[Score]) -> str:
     """SVG: of each paper a square for each main claim, and a bar of its other statements, by status."""
     papers = sorted(papers, key=lambda one: not one.main)
     height = _TOP + _ROW * len(papers) + 8
-    most = max((one.main.total() for one in papers), default=0)
+    most = max((len(one.main) for one in papers), default=0)
     bars = _LEFT + _SQUARE * most + 24
-    longest = max((one.others.total() for one in papers), default=0) or 1
+    longest = max((len(one.others) for one in papers), default=0) or 1
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
         f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="12" role="img" '
@@ -86,13 +77,14 @@ def picture(papers: Sequence[Score]) -> str:
     for place, one in enumerate(papers):
         y = _TOP + _ROW * place
         parts.append(f'<text x="{_LEFT - 8}" y="{y + 15}" text-anchor="end">{one.paper}</text>')
-        squares = [status for status in STATUSES for _ in range(one.main[status])]
+        main = scores.by_status(one.main)
+        squares = [status for status in STATUSES for _ in range(main[status])]
         for number, status in enumerate(squares):
             parts.append(
                 f'<rect x="{_LEFT + _SQUARE * number}" y="{y}" width="{_SQUARE - 3}" height="{_SQUARE - 3}" '
                 f'fill="{COLOURS[status]}" stroke="#777777" stroke-width="0.5"/>'
             )
-        parts += _bar(one.others, bars, y + 3, (_WIDTH - bars - 10) / longest)
+        parts += _bar(scores.by_status(one.others), bars, y + 3, (_WIDTH - bars - 10) / longest)
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -110,7 +110,7 @@ def _outcome(claims: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def by_part(claims: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Claims in groups that measure one thing in several readings, in the order of the first of each."""
+    """Claims in groups that measure one thing in several settings, in the order of the first of each."""
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for claim in claims:
         key = tuple(claim[name] for name in ("part", "statement", "kind", "unit"))

@@ -8,12 +8,13 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from replifed.claims import scores
-from replifed.claims.axes import EXPLAINED, PRINTED, Axes
+from replifed.claims.axes import INFERRED, PRINTED, Axes
 from replifed.claims.files import number_text
+from replifed.claims.rules import FAILS, NOT_RUN, NOT_YET
 from replifed.claims.scores import Row
 from replifed.claims.sentences import Sentence, merged, read
 from replifed.parts import part, sentences_file
-from replifed.report.by_reading import picture
+from replifed.report.by_settings import picture
 
 MOST = 2  # claims of which the numbers are told
 _HEAD = """\
@@ -26,17 +27,17 @@ _HEAD = """\
 _MAIN = """\
 ## Main claims
 
-What title, abstract, contributions and conclusion promise. A claim is `reproduced` if it holds in the
-*printed account*, where all is as the text has it, or else as was chosen before any run{explained}.
-*Other readings* change what may have been meant.
+What title, abstract, contributions and conclusion promise, with their
+[status](../verdicts.md#from-verdicts-to-a-status). *Printed settings* are those of the text, or where it has
+none our choice before any run{inferred}.
 
-| the paper says | status | printed | explained | other readings | measured |
+| the paper says | status, and what would change it | rests on | printed | inferred | measured |
 | --- | --- | --- | --- | --- | --- |
 """
-_EXPLAINED = """; `consistent` if it holds in the
-*explained account*, one other choice for the whole paper, made because numbers come out"""
+_INFERRED = """.
+*Inferred settings* are one other choice for the whole paper, made since published numbers come out with it"""
 _AXES = """\
-| open | option | account | source | kind | evidence | but |
+| open | option | part of | source | kind | grounds | but |
 | --- | --- | --- | --- | --- | --- | --- |
 """
 _SENTENCES = """\
@@ -46,13 +47,13 @@ In the paper's order, {claimed} sentences and cells with claims, and {rest} with
 Main claims apart: {score}. Values met: {met}.
 `replifed claims --why` with the name of a statement prints what decided its status.
 
-| place | the paper says | status | statement |
-| --- | --- | --- | --- |
+| place | the paper says | status | rests on | statement |
+| --- | --- | --- | --- | --- |
 """
 _DEVIATIONS = """
 ## What deviates
 
-Claims that fail in the account that decides, by [these rules](../verdicts.md#from-runs-to-a-verdict).
+Claims that fail in the settings that decide, by [these rules](../verdicts.md#from-runs-to-a-verdict).
 
 | claim | the paper says | measured | off by | why, as far as it is known |
 | --- | --- | --- | --- | --- |
@@ -69,7 +70,7 @@ class Texts(NamedTuple):
     """What a paper's folder says in Markdown."""
 
     finding: str
-    readings: str
+    axes: str
 
 
 def page(
@@ -90,7 +91,7 @@ def page(
     text = _HEAD.format(**paper)
     text += f"## Finding\n\n{texts.finding}\n\n" * bool(texts.finding)
     text += _main_claims(main, claims, pictures, axes) if main else ""
-    text += _left_open(axes, texts.readings)
+    text += _left_open(axes, texts.axes)
     text += _all_sentences(sentences, statements, claims)
     text += _deviations([one for one in statements if one["status"] == "deviates"], claims)
     rows = [row(one.place, one.printed, one.corrected) for one in errata]
@@ -109,63 +110,85 @@ def _pictures(main: Iterable[Row], claims: Iterable[Row]) -> dict[str, str]:
 
 def _main_claims(main: Sequence[Row], claims: Sequence[Row], pictures: Mapping[str, str], axes: Axes) -> str:
     by_id = {row["id"]: row for row in claims}
-    text = _MAIN.format(explained=_EXPLAINED if axes.explained else "")
+    text = _MAIN.format(inferred=_INFERRED if axes.inferred else "")
     for one in main:
         says = f"{one['statement']} ({one['place']})" if one["place"] else one["statement"]
-        accounts = one["printed"], one["explained"] if axes.explained else ""
-        status = f"**{one['status']}**{caveats(one)}"
-        text += row(says, status, *accounts, other_readings(one), measured(one, by_id))
-    met = f"\n{scores.printed_in_words(main).capitalize()}.\n"
+        both = one["printed"], one["inferred"] if axes.inferred else ""
+        text += row(says, in_full(one), one["evidence"], *both, measured(one, by_id))
+    met = f"\n{scores.in_words(main, zeros=False).capitalize()}; {scores.printed_in_words(main)}.\n"
+    met += _questions(main)
     for one in main:
         if one["statement_id"] in pictures:
-            met += f"\n*{one['statement']}* Measured in each reading:\n\n"
+            met += f"\n*{one['statement']}* Measured in each of its settings:\n\n"
             met += f"![{one['statement']}]({one['statement_id']}.svg)\n"
     return f"{text}{met}\n"
 
 
+def _questions(statements: Iterable[Row]) -> str:
+    """What the authors are asked, and what they replied."""
+    text = ""
+    for one in statements:
+        if one["question"]:
+            reply = f" Reply, {one['reply']}" if one["reply"] else ""
+            text += f"- *{one['statement']}* {one['question']}{reply}\n"
+    return f"\n### To the authors\n\n{text}" if text else ""
+
+
+def in_full(statement: Row) -> str:
+    """A status in bold and its kind, then the worst of it, then its reason, and where else it holds."""
+    parts = [other_settings(statement), statement["reason"]]
+    if statement["status"] == "conditional":
+        worst = {FAILS: "it fails as printed", NOT_RUN: "as printed it cannot be run"}
+        parts.insert(0, worst.get(statement["printed"], "as printed it is open"))
+    if statement["also"]:
+        parts.append(f"it holds, beyond its status, with {statement['also'].replace(' | ', '; with ')}")
+    return f"**{statement['status']}**{caveats(statement)}: {'; '.join(filter(None, parts))}"
+
+
 def caveats(statement: Row) -> str:
-    """What is to be known beside a status: its data, and whether the explained account was fitted on it."""
-    fit = statement["fit"] if statement["status"] == "consistent" else ""
+    """Whether a conditional statement fills gaps, and data that are not the paper's, in brackets."""
     data = f"{statement['data']} data" if statement["data"] in ("substitute", "surrogate") else ""
-    known = ", ".join(filter(None, (fit, data)))
+    known = ", ".join(filter(None, (statement["gap"], data)))
     return f" ({known})" * bool(known)
 
 
-def other_readings(statement: Row) -> str:
-    """In how many readings beside the printed account a statement holds, and which fail."""
-    hold, ran = int(statement["hold"]), int(statement["readings"])
+def other_settings(statement: Row) -> str:
+    """In how many settings beside the printed ones a statement holds, which fail first."""
+    hold, ran = int(statement["hold"]), int(statement["others"])
     if not ran:
-        return "no other"
-    if hold == ran:
-        return f"{'robust: ' if statement['robust'] else ''}{hold} of {ran}"
-    if not hold:
-        return f"none of {ran}" if ran > 1 else "not in the other"
-    failing = "; ".join(f"`{reading}`" for reading in statement["fail_in"].split(" | "))
-    return f"{hold} of {ran}, not {failing}"
+        return ""
+    if hold == ran or not hold:
+        return f"it holds in {hold or 'none'} of {ran} others"
+    failing = "; ".join(f"`{one}`" for one in statement["fail_in"].split(" | "))
+    return f"not with {failing}, but in {hold} of {ran} others"
 
 
 def measured(statement: Row, by_id: Mapping[str, Row]) -> str:
     """Numbers of a statement's claims that decided its status, or how many of them hold."""
     rows = [by_id[name] for name in statement["claims"].split()]
-    if statement["status"] == "untestable":
+    if statement["status"] in ("untestable", NOT_YET):
         return ""
     if len(rows) <= MOST:
         return "; ".join(filter(None, map(_numbers, rows)))
     return f"{sum(one['verdict'] == 'holds' for one in rows)} of {len(rows)} claims hold"
 
 
-def _left_open(axes: Axes, readings: str) -> str:
+def _left_open(axes: Axes, text: str) -> str:
     lines = []
     for axis in axes.axes.values():
         tried = f" {axis.tried} were tried." if axis.tried > len(axis.options) else ""
         question = f"**{axis.name}**: {axis.question}{tried}"
-        accounts = {PRINTED: axis.printed, EXPLAINED: (axes.explained or {}).get(axis.name)}
+        whole = {PRINTED: axis.printed, INFERRED: (axes.inferred or {}).get(axis.name)}
         for option in axis.options.values():
-            within = ", ".join(name for name, chosen in accounts.items() if chosen == option.name)
-            cells = (within, option.source, option.kind, option.evidence, option.against)
+            within = ", ".join(name for name, chosen in whole.items() if chosen == option.name)
+            within = f"{within}{', ' * bool(within)}not run: {option.not_run}" if option.not_run else within
+            cells = (within, option.source, option.kind, option.grounds, option.against)
             lines.append(row(question, f"`{option.name}`", *cells))
             question = ""
-    parts = [_AXES + "".join(lines)] * bool(lines) + [f"{readings}\n"] * bool(readings)
+    if axes.inferred:
+        names = ", ".join(f"`{name}`" for name in axes.fitted_on)
+        lines.append(f"\nFitted on {names or 'nothing that is claimed'}; other statements were held out.\n")
+    parts = [_AXES + "".join(lines)] * bool(lines) + [f"{text}\n"] * bool(text)
     return "\n".join(["## What the paper leaves open\n", *parts, ""]) if parts else ""
 
 
@@ -175,7 +198,7 @@ def _all_sentences(sentences: Sequence[Sentence], statements: Sequence[Row], cla
     text = _SENTENCES.format(
         claimed=claimed,
         rest=len(sentences) - claimed,
-        score=scores.in_words(scores.by_status(others)),
+        score=scores.in_words(others),
         met=scores.values_met(statements).in_words,
     )
     by_name = {one["statement_id"]: one for one in statements}
@@ -185,19 +208,16 @@ def _all_sentences(sentences: Sequence[Sentence], statements: Sequence[Row], cla
 
 def _line(sentence: Sentence, statement: Row | None, count: int) -> str:
     if sentence.why:
-        return row(sentence.place, sentence.says, "", f"none: {sentence.why}")
+        return row(sentence.place, sentence.says, "", "", f"none: {sentence.why}")
     named = f"`{sentence.name}`" + f" ({count} claims)" * (count > 1)
     if statement is None:
-        return row(sentence.place, sentence.says, "informs alone", named)
+        return row(sentence.place, sentence.says, "informs alone", "", named)
     says = sentence.says + " **Main claim.**" * sentence.main
-    status = statement["status"] + caveats(statement)
-    if int(statement["readings"]):
-        status += f"; {other_readings(statement)}"
-    return row(sentence.place, says, status, named)
+    return row(sentence.place, says, in_full(statement), statement["evidence"], named)
 
 
 def _deviations(statements: Sequence[Row], claims: Sequence[Row]) -> str:
-    """Claims that fail in the account that decides: what was measured, how far off it is, and the reason."""
+    """Claims that fail in the settings that decide: what was measured, how far off it is, and the reason."""
     if not statements:
         return ""
     text, last, by_id = _DEVIATIONS, "", {one["id"]: one for one in claims}

@@ -11,8 +11,8 @@ from replifed.errors import DataError
 from replifed.parts import COMPARED
 from replifed.runs.archived import listed
 from replifed.runs.opened import ABOUT, CLOSING, Run
-from replifed.store.atomic import explained
-from replifed.store.manifest import is_sealed
+from replifed.store.atomic import explained, write_text
+from replifed.store.manifest import is_sealed, replaced
 from replifed.store.provenance import canonical_json
 
 LARGEST = 2 << 20  # bytes of a file
@@ -59,6 +59,15 @@ def write(run: Run, folder: Path) -> int:
             if earlier.exists() and not folder.exists():
                 earlier.rename(folder)
     return len(kept)
+
+
+def restate(folder: Path, claims: str, statements: str) -> None:
+    """Replace claims.csv and statements.csv of the reference in a folder, and their lines in its manifest."""
+    contents = {"claims.csv": claims.encode(), "statements.csv": statements.encode()}
+    listed_as = {f"results/{name}": content for name, content in contents.items()}
+    manifest = replaced((folder / "manifest.csv").read_bytes(), listed_as)
+    for name, content in {**contents, "manifest.csv": manifest}.items():
+        write_text(folder / name, content.decode())
 
 
 def _is_kept(name: str) -> bool:

@@ -6,7 +6,7 @@ import csv
 import hashlib
 import io
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from replifed.errors import DataError, counted
@@ -109,6 +109,18 @@ def _fault(file: Path, listed: Stored | None, records: bool) -> str | None:
     if listed not in (None, now):
         return f"{file}: made anew since the manifest was written; `{hashes.snakemake('all')}`"
     return None
+
+
+def replaced(manifest: bytes, contents: Mapping[str, bytes]) -> bytes:
+    """A manifest with other contents of some of its files, sealed anew."""
+    lines = manifest.rpartition(b"# ")[0].decode().splitlines(keepends=True)
+    for place, line in enumerate(lines):
+        file = line.rstrip("\n").split(",", 2)[2]
+        if file in contents:
+            content = contents[file]
+            lines[place] = f"{hashlib.sha256(content).hexdigest()},{len(content)},{file}\n"
+    text = "".join(lines)
+    return (text + _seal(text.encode())).encode()
 
 
 def _seal(lines: bytes) -> str:

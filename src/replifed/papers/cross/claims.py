@@ -14,7 +14,7 @@ from replifed.claims.samples import Sample
 from replifed.claims.statements import Statements
 from replifed.papers.cross.paper import EXPERIMENTS, LABELS, PROBLEMS, WITH_NORM
 
-CLAIM = Statements("cross")
+CLAIM = Statements("cross", runs="own runs")
 _EXACT = ("fedplt", "fedpd", "fedlin", "tamuna", "led", "fivegcs", "newton")
 _CORRECTED = ("scaffold", "scaffnew", "slocalgd", "feddyn", "fedsplit")
 

@@ -18,10 +18,7 @@ from replifed.claims.claim import Claim
 from replifed.claims.curves import curves, first, last
 from replifed.claims.quantities import formula, partition_table, run, settings
 from replifed.papers.fedmm import measures, theory
-from replifed.papers.fedmm.measures import decay, early_decay, early_level, late_decay, level, log_mean, rise
-from replifed.papers.fedmm.paper import EXPERIMENTS
-from replifed.papers.fedmm.problems import TOYS
-from replifed.papers.fedmm.readings import (
+from replifed.papers.fedmm.axes import (
     BOTH,
     CLAIM,
     FEDMM,
@@ -42,6 +39,9 @@ from replifed.papers.fedmm.readings import (
     readings,
     variates,
 )
+from replifed.papers.fedmm.measures import decay, early_decay, early_level, late_decay, level, log_mean, rise
+from replifed.papers.fedmm.paper import EXPERIMENTS
+from replifed.papers.fedmm.problems import TOYS
 
 # --- Sections 1 to 4 ------------------------------------------------------------------------------
 
@@ -59,6 +59,7 @@ proved(
     "Section 2, Example 2, abstract, Section 2.3, Appendices A.2 and C.1",
     "Counts with a random effect have Jensen's surrogate: two statistics, or one where E[Z] is known.",
     main=True,
+    evidence="formula",
 )
 def _counts() -> Iterator[Claim]:
     for name, words in (("poisson", "two statistics"), ("poisson_known_mean", "one, with E[Z] known")):
@@ -114,6 +115,7 @@ proved(
     "Section 3.1, (22), Sections 4 and 5",
     "With all clients and no compression FedMM is centralised MM, on heterogeneous clients, too.",
     main=True,
+    evidence="formula",
 )
 def _centralised() -> Iterator[Claim]:
     for experiment in ("em_poisson", "em_poisson_known_mean", "em_mixture"):
@@ -139,7 +141,8 @@ for _method, _words in (
     (FEDMM, "aggregation of surrogates is constant at the solution"),
     (NAIVE, "aggregation of parameters is constant at another point"),
 ):
-    CLAIM.sentence(f"remark1.{_method}", "Section 3.1, (21) and Remark 1", f"On the toy, {_words}.")(
+    _place = "Section 3.1, (21) and Remark 1"
+    CLAIM.sentence(f"remark1.{_method}", _place, f"On the toy, {_words}.", evidence="formula")(
         partial(_toy, _method, _words)
     )
 proved(
@@ -163,6 +166,7 @@ proved(
     "theorem1.noise",
     "Section 5, Corollary 1",
     "The noise term is divided by the number of clients and by the batch.",
+    evidence="own runs",
 )
 def _noise() -> Iterator[Claim]:
     few, more, longer = (formula(theory.log_noise, n, b) for n, b in ((5, 10), (20, 10), (5, 40)))
@@ -182,6 +186,7 @@ def _noise() -> Iterator[Claim]:
     "Section 5, heterogeneity",
     "With control variates the guarantee holds for any heterogeneity.",
     main=True,
+    evidence="own runs",
 )
 def _unlike() -> Iterator[Claim]:
     with_variates, without = (formula(theory.late_noise, alpha) for alpha in (0.5, 0.0))
@@ -394,7 +399,13 @@ def _objective(data: str) -> Iterator[Claim]:
         )
 
 
-@on_data("fig2", "cancel", "control variates cancel exactly and have no effect on updates.", HOMOGENEOUS)
+@on_data(
+    "fig2",
+    "cancel",
+    "control variates cancel exactly and have no effect on updates.",
+    HOMOGENEOUS,
+    evidence="formula",
+)
 def _cancel(data: str) -> Iterator[Claim]:
     for (where, _, claim, pair), (words, ending) in product(
         variates(data), (("surrogate", ""), ("parameter", "_parameter"))

@@ -224,7 +224,7 @@ FIGURES = by_name(
         "fig1_shorter",
         title="Figure 1 with steps from a shorter range",
         caption="As Figure 1, each method at its best step of 0.3, 1 and 3, the range with which the sizes "
-        f"were chosen: the explained account. {_METRICS} {_BANDS} {_MARKS}",
+        f"were chosen: the inferred settings. {_METRICS} {_BANDS} {_MARKS}",
         source=_of_shorter_range,
     ),
     figure(

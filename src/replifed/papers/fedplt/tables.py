@@ -367,7 +367,7 @@ TABLES = by_name(
         "table2_classification",
         "Table II: convergence rates on make_classification's data",
         "As before with the sum of the losses, on data of scikit-learn's generator, one cluster a class, no "
-        "redundant features: the explained account.",
+        "redundant features: the inferred settings.",
         partial(_table2, readings=("common", "own", "equal budget", "theory")),
         _show_table2,
     ),

@@ -15,9 +15,7 @@ from typing import Any
 from replifed.claims.claim import Claim, Measured
 from replifed.claims.quantities import Quantity, formula, run, settings
 from replifed.papers.qshed import measures
-from replifed.papers.qshed.model import bound_holds, cross_traces, squared_errors
-from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS
-from replifed.papers.qshed.readings import (
+from replifed.papers.qshed.axes import (
     CHOICES,
     CLAIM,
     COMPETITORS,
@@ -37,6 +35,8 @@ from replifed.papers.qshed.readings import (
     shown,
     slowdown,
 )
+from replifed.papers.qshed.model import bound_holds, cross_traces, squared_errors
+from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS
 
 EXAMPLE = CLAIM.given(artefact="bit_allocation")
 CONDITIONS = CLAIM.given(artefact="conditions", unit="ratio")
@@ -239,10 +239,13 @@ def _model(name: str, what: str, ratios: Callable[..., Any]) -> Iterator[Claim]:
     )
 
 
-CLAIM.sentence("model.eq11", "Eq. (11)", "The error of each coordinate has variance Δ²/12 with Δ = 2^(1-b).")(
-    partial(_model, "eq11", "After a refinement a coordinate's mean squared error is Δ²/12", squared_errors)
-)
-CLAIM.sentence("model.eq13", "Eq. (13)", "E tr(δV_i δV_j) = n Δ_i² Δ_j²/144.")(
+CLAIM.sentence(
+    "model.eq11",
+    "Eq. (11)",
+    "The error of each coordinate has variance Δ²/12 with Δ = 2^(1-b).",
+    evidence="formula",
+)(partial(_model, "eq11", "After a refinement a coordinate's mean squared error is Δ²/12", squared_errors))
+CLAIM.sentence("model.eq13", "Eq. (13)", "E tr(δV_i δV_j) = n Δ_i² Δ_j²/144.", evidence="formula")(
     partial(_model, "eq13", "At one bit the mean of tr(δV_i δV_j) is n Δ_i² Δ_j²/144", cross_traces)
 )
 
@@ -269,6 +272,7 @@ def _ordered() -> Iterator[Claim]:
     "Section IV-A",
     "On FMNIST a device's first eleven vectors, of eigenvalues 0.21, 0.11, 0.06, 0.03, 0.03, 0.02, 0.02, and "
     "four times 0.01, have 3, 3, 2, 2, 2, and six times 1 bits.",
+    evidence="formula",
 )
 def _bits() -> Iterator[Claim]:
     yield EXAMPLE("example.bits", unit="bits").near(
@@ -321,6 +325,7 @@ def _converges() -> Iterator[Claim]:
         yield of(experiment)(f"{figure}.converges.{channel}").shape(
             f"{EXPERIMENTS[experiment]}, {words}: every run reaches a relative cost of 1e-10.",
             measures.converged(runs_of(experiment, "qshed", channel), 1e-10),
+            fails="a run that ends above a relative cost of 1e-10",
             note="with one renewal alone it does not (see the choices)",
         )
 
@@ -333,7 +338,10 @@ CLAIM.sentence(
 
 
 @CLAIM.sentence(
-    "model.eq24", "Eqs. (24) and (25)", "On least squares the distance to the minimiser shrinks by κ_t."
+    "model.eq24",
+    "Eqs. (24) and (25)",
+    "On least squares the distance to the minimiser shrinks by κ_t.",
+    evidence="formula",
 )
 def _least_squares() -> Iterator[Claim]:
     yield EXAMPLE.identity(

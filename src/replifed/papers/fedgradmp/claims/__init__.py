@@ -1,13 +1,13 @@
 """The paper's checkable statements (Jeong, Needell, Qin 2023), a module a part, in its order.
 
 Figures 3 to 5 put FedGradMP with exact sub-problems (as Algorithm 1 has it; Figure 5 with gradient descent,
-as the text says) against each baseline, the weight of the 1-norm as printed. What the paper leaves open, and
-the two accounts, stand in `readings`. Tolerances were fixed before any of this was run; what changed since,
+as the text says) against each baseline, the weight of the 1-norm as printed. What the paper leaves open
+stands in `axes`. Tolerances were fixed before any of this was run; what changed since,
 and why, is in `tests/golden`.
 """
 
 from replifed.papers.fedgradmp.claims import contributions, theory, experiments  # isort: skip
-from replifed.papers.fedgradmp.readings import CLAIM
+from replifed.papers.fedgradmp.axes import CLAIM
 
 __all__ = ["CLAIMS", "SENTENCES", "contributions", "experiments", "theory"]
 

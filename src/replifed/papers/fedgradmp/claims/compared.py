@@ -9,9 +9,9 @@ from replifed.claims.claim import Claim
 from replifed.claims.curves import at, first, last
 from replifed.claims.quantities import Quantity, joined
 from replifed.papers.fedgradmp import measures
+from replifed.papers.fedgradmp.axes import DECADES, STEPS
 from replifed.papers.fedgradmp.measures import decades, error, log_error, logs
 from replifed.papers.fedgradmp.paper import EXPERIMENTS, METHODS
-from replifed.papers.fedgradmp.readings import DECADES, STEPS
 
 BASELINES = (("fediterht", ""), ("fedmid", "0.03125"), ("feddualavg", "0.03125"), ("fedavg", ""))
 # Experiment, and how FedGradMP's sub-problems are solved.

@@ -9,6 +9,17 @@ from replifed.claims.claim import Claim
 from replifed.claims.curves import at, curves, first, level, round_at, rounds_to, steps
 from replifed.claims.quantities import run, settings
 from replifed.papers.fedgradmp import measures
+from replifed.papers.fedgradmp.axes import (
+    CLAIM,
+    DECADES,
+    DIGIT_STEPS,
+    DIGITS,
+    FIGURE8,
+    FIGURE11,
+    OURS,
+    RATES,
+    SHARE,
+)
 from replifed.papers.fedgradmp.claims.compared import (
     LONG,
     NOISES,
@@ -20,17 +31,6 @@ from replifed.papers.fedgradmp.claims.compared import (
 )
 from replifed.papers.fedgradmp.measures import MACHINE, decades, error, log_end, log_error
 from replifed.papers.fedgradmp.paper import EXACT_ROUNDS, READINGS
-from replifed.papers.fedgradmp.readings import (
-    CLAIM,
-    DECADES,
-    DIGIT_STEPS,
-    DIGITS,
-    FIGURE8,
-    FIGURE11,
-    OURS,
-    RATES,
-    SHARE,
-)
 
 _SCALE = (
     "it depends on how gradients are scaled: as printed, all steps are stable; where the long ones diverge, "
@@ -63,6 +63,7 @@ def _linear() -> Iterator[Claim]:
                 "factor of the worst round up to {0.max:.3f}, halves {1.min:.2g} to {1.max:.2g}",
                 *(worst, halves),
             ),
+            fails="errors that rise, or curves that flatten, above the floor on over a fifth of seeds",
             share=0.8,
             because="errors fall from round to round by random supports; four seeds of five must fit",
             note="theorems bound from above: what goes faster than a line is no fault",
@@ -151,6 +152,7 @@ def _diverges() -> Iterator[Claim]:
             "Section V-C).",
             # Ten times further off than at the start is as good as diverged.
             (~(large <= 10.0)).note(measures.ended, large),
+            fails="a run that ends within ten times the error of its start",
         )
 
 
@@ -167,6 +169,7 @@ def _stalls() -> Iterator[Claim]:
             "FedIterHT ends highly suboptimal at learning rates up to 0.002: the relative error stays above "
             f"one half ({READINGS[name]}; Section V-C).",
             ((small >= 0.5) & (small <= 10.0)).note(measures.ended, small),
+            fails="a run that ends below one half of the error of its start, or diverges",
         )
 
 
@@ -186,6 +189,7 @@ def _exact() -> Iterator[Claim]:
         (after_four <= MACHINE).note(
             "largest error {0.max:.2g} after {1} rounds", after_four, round_at(exact, EXACT_ROUNDS)
         ),
+        fails="an error above 1e-14 after four rounds",
     )
     yield CLAIM("fig9.rounds", unit="rounds", informs=True).near(
         "It takes four rounds (Section V-C, Figure 9).",
@@ -236,6 +240,7 @@ def _faster_with_k(noise: float) -> Iterator[Claim]:
     yield CLAIM(f"fig10.monotone.{name}").shape(
         f"The error after the first round falls from each K to the next, {name} (Section V-D).",
         (steps(*errors) < 0).note(f"errors {listed}", *errors),
+        fails="an error that rises from one K to the next",
         share=0.75 if noise else None,
         because="a few exceptions: one step of four" if noise else "",
     )

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from replifed.claims.claim import Claim
 from replifed.claims.quantities import formula
 from replifed.papers.fedgradmp import measures
-from replifed.papers.fedgradmp.readings import CLAIM, RATES
+from replifed.papers.fedgradmp.axes import CLAIM, RATES
 
 
 @CLAIM.sentence(
     "theorem13",
     "Remark 2; Appendix B, Theorem 13",
     "Bounded variances are not essential; a linear rate holds without them.",
+    evidence="formula",
 )
 def _theorem13() -> Iterator[Claim]:
     yield RATES("theorem13").identity(
@@ -28,12 +29,14 @@ def _theorem13() -> Iterator[Claim]:
     "remark3.rate",
     "Remark 3, 2",
     "Where some mu(i) exceeds one, kappa may be below one for few local iterations and above one for many.",
+    evidence="formula",
 )
 def _rate() -> Iterator[Claim]:
     yield RATES("remark3.rate").shape(
         "Where some client's mu exceeds one, Theorem 5's kappa may be below one at K = 1 and above one at a "
         "larger K (Remark 3).",
         formula(measures.rate_worsens),
+        fails="kappa that stays on one side of one for all K",
         note="of the bound; what FedGradMP does as K grows is Figure 10's",
     )
 
@@ -42,12 +45,14 @@ def _rate() -> Iterator[Claim]:
     "remark3.residual",
     "Remark 3, 3",
     "Even with all mu(i) below one the residual depends on K in no simple way.",
+    evidence="formula",
 )
 def _residual() -> Iterator[Claim]:
     yield RATES("remark3.residual").shape(
         "Theorem 5's residual depends on K in no simple way even where all mu are below one: it falls with "
         "K here and rises there (Remark 3).",
         formula(measures.residual_turns),
+        fails="a residual that only falls, or only rises, with K",
         note="it depends on clients that differ: if all are alike, it falls with every K",
     )
 
@@ -56,12 +61,14 @@ def _residual() -> Iterator[Claim]:
     "corollary10",
     "Remark 3, 1; Section IV-D, Corollary 10",
     "With Gaussian atoms the isometry constant of BA / |B|_F falls as the stable rank of B grows.",
+    evidence="formula",
 )
 def _isometry() -> Iterator[Claim]:
     yield RATES("corollary10").shape(
         "The isometry constant of BA/|B|_F with Gaussian A falls, in expectation, as the stable rank of B "
         "grows (Corollary 10).",
         formula(measures.isometry_improves),
+        fails="a constant that does not fall as the stable rank grows",
     )
 
 
@@ -70,6 +77,7 @@ def _isometry() -> Iterator[Claim]:
     "Section IV-D",
     "The logistic losses' second derivatives lie between 4 / (1 + e^r)^2 and 1; with K classes, jointly, "
     "between (1 + K e^(2r))^-2 and 1.",
+    evidence="formula",
 )
 def _logistic() -> Iterator[Claim]:
     yield RATES("logistic").identity(

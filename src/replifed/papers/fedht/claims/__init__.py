@@ -1,13 +1,13 @@
 """The paper's checkable statements (Tong et al. 2022), a module a part, in its order.
 
-What the paper leaves open, and the two accounts, stand in `readings`. Signs of five seeds' differences tell
-nothing at 5 %, so that families of up to a dozen orders are told by Student's t alone, which takes
-differences as normal (`claims.multiplicity`). Tolerances were fixed before any of this was run; what changed
-since, and why, is in `tests/golden`.
+What the paper leaves open stands in `axes`. Signs of five seeds' differences tell nothing at 5 %, so that
+families of up to a dozen orders are told by Student's t alone, which takes differences as normal
+(`claims.multiplicity`). Tolerances were fixed before any of this was run; what changed since, and why, is in
+`tests/golden`.
 """
 
 from replifed.papers.fedht.claims import contributions, methods, experiments  # isort: skip
-from replifed.papers.fedht.readings import CLAIM
+from replifed.papers.fedht.axes import CLAIM
 
 __all__ = ["CLAIMS", "SENTENCES", "contributions", "experiments", "methods"]
 

@@ -8,6 +8,7 @@ from itertools import product
 from replifed.claims.claim import Claim
 from replifed.claims.quantities import formula, run, settings
 from replifed.papers.fedht import measures, theory
+from replifed.papers.fedht.axes import CLAIM, FIGURE1, FIGURE3, FIGURE6, PLANTED, RATES, THEOREMS
 from replifed.papers.fedht.claims.plotted import (
     BASELINE,
     BOUNDS,
@@ -25,7 +26,6 @@ from replifed.papers.fedht.claims.plotted import (
 )
 from replifed.papers.fedht.measures import fewer
 from replifed.papers.fedht.paper import EXPERIMENTS, METHODS
-from replifed.papers.fedht.readings import CLAIM, FIGURE1, FIGURE3, FIGURE6, PLANTED, RATES, THEOREMS
 
 _HIDDEN = (
     "a client's threshold keeps the largest entries of its model; in so many coordinates, many of them come "
@@ -73,6 +73,7 @@ def _smaller() -> Iterator[Claim]:
     yield CLAIM("bias.smaller.somewhere").shape(
         "There are problems on which FedIterHT ends nearer to the solution than FedHT (Section 4, Remark 3).",
         measures.somewhere(*(one for several in nearer.values() for one in several)),
+        fails="no problem on which FedIterHT ends nearer to the solution",
         share=0.01,
         because="one example is enough",
         note="local thresholds may help against noise, and cannot where clients differ off the support",
@@ -88,6 +89,7 @@ def _smaller() -> Iterator[Claim]:
     yield RATES("theory.remark3.support", informs=True).shape(
         "2 N tau + tau* is much smaller than d, which makes FedIterHT's bias the smaller one (Corollary 3).",
         formula(theory.support_is_small),
+        fails="2 N tau + tau* above a tenth of d",
         note="much smaller: at most a tenth; 100 clients everywhere, as stated for the simulations. A regime "
         "that the text names, in which no experiment of the paper is",
     )
@@ -101,6 +103,7 @@ def _bound(method: str) -> Claim:
         f"{METHODS[method]}: |x_t - x*|^2 stays below {theta}^t |x_0 - x*|^2 + {bias}(x*) where {theorem} "
         "holds, with a gradient at x* that is not zero.",
         theory.below_bound(errors, theory.bias_terms(biased, own, method), own, method),
+        fails="a round after which the squared error is above the bound",
         note="all clients have one minimiser, as Assumption 2 asks wherever the gradient of f has a zero",
     )
 
@@ -162,6 +165,7 @@ def _larger_k() -> Iterator[Claim]:
             f"{where}: the rounds to a target fall as K grows through its values (Remarks 2 and 3, "
             "Figure 1).",
             measures.rounds_fall_with_k(sweep),
+            fails="a K that needs more rounds than a smaller one",
         )
 
 

@@ -9,6 +9,7 @@ from replifed.claims.claim import Claim
 from replifed.claims.curves import first, level, only
 from replifed.claims.quantities import Quantity, data_kind, partition, run, tuned
 from replifed.papers.fedht import measures
+from replifed.papers.fedht.axes import CLAIM, FIGURE2, FIGURE3, FIGURE6
 from replifed.papers.fedht.claims.plotted import (
     BASELINE,
     COMPARED,
@@ -20,7 +21,6 @@ from replifed.papers.fedht.claims.plotted import (
     plotted,
 )
 from replifed.papers.fedht.paper import EXPERIMENTS, METHODS, ROUNDS
-from replifed.papers.fedht.readings import CLAIM, FIGURE2, FIGURE3, FIGURE6
 
 
 @CLAIM.sentence(
@@ -48,6 +48,7 @@ def _grid() -> Iterator[Claim]:
             f"{EXPERIMENTS[experiment]}: the best step size of each method lies within the searched grid, "
             "0.001 to 10 (Section 5).",
             measures.steps_within(0.001, 10.0, *(tuned(experiment, method) for method in COMPARED)),
+            fails="a best step outside the grid",
             note="a setting: the text does not say that the best lies inside; the search here goes on beyond "
             "the grid while the best is at its edge, and depends on the features' size, which is not stated",
         )
@@ -161,6 +162,7 @@ def _balance() -> Iterator[Claim]:
         yield CLAIM(f"partitions.{experiment}.{word}").shape(
             f"{EXPERIMENTS[experiment]}, as split, is {word} in terms of categories (Section 5.2).",
             measures.even_clusters(partition(experiment), 1.5, balanced),
+            fails="clusters whose largest is, or is not, above 1.5 times the smallest",
             note="balanced: the largest cluster has at most 1.5 times the samples of the smallest",
         )
 

@@ -8,6 +8,7 @@ from itertools import product
 from replifed.claims.claim import Claim
 from replifed.claims.quantities import Quantity, decided, formula, run
 from replifed.papers.fedht import measures, theory
+from replifed.papers.fedht.axes import CLAIM, FASTER_AT_BEST, FASTER_AT_ONE_STEP, FIGURE1, PLANTED, RATES
 from replifed.papers.fedht.claims.plotted import (
     BOUNDS,
     FEDERATED,
@@ -20,7 +21,6 @@ from replifed.papers.fedht.claims.plotted import (
 )
 from replifed.papers.fedht.measures import fewer
 from replifed.papers.fedht.paper import EXPERIMENTS, METHODS
-from replifed.papers.fedht.readings import CLAIM, FASTER_AT_BEST, FASTER_AT_ONE_STEP, FIGURE1, PLANTED, RATES
 
 _LONGER = "FedHT at K = 3 is stable at steps several times longer than FedIterHT's; at one step K decides"
 _BESIDE_DENSE = ("simulation1", "mnist")  # where FedAvg runs, on the paper's own data
@@ -32,6 +32,7 @@ _DRIFT = "clients drift to minimisers of their own, farther in more steps"
     "Section 2, Lemma 1",
     "Hard thresholding expands the squared distance to x* by at most 1 + alpha, alpha = 2 sqrt(tau*) / "
     "sqrt(tau - tau*).",
+    evidence="formula",
 )
 def _lemma1() -> Iterator[Claim]:
     yield RATES("theory.lemma1").identity(
@@ -40,7 +41,10 @@ def _lemma1() -> Iterator[Claim]:
 
 
 @CLAIM.sentence(
-    "theory.ranks", "Section 3", "The theory applies to other constraints such as the rank of a matrix."
+    "theory.ranks",
+    "Section 3",
+    "The theory applies to other constraints such as the rank of a matrix.",
+    evidence="formula",
 )
 def _ranks() -> Iterator[Claim]:
     yield RATES("theory.ranks").identity(
@@ -63,6 +67,7 @@ def _margin() -> Iterator[Claim]:
         "A round of FedHT takes at least a quarter fewer bits than one of dense FedAvg, both directions "
         "counted, in Simulation I and on MNIST (Section 3).",
         measures.at_least(0.25, *(1 - bits(one, "fedht") / bits(one, "fedavg") for one in _BESIDE_DENSE)),
+        fails="a round that takes more than three quarters of FedAvg's bits",
         note="a large margin: a quarter; half is all that sparse broadcasts can save while uploads are dense",
     )
 
@@ -80,6 +85,7 @@ def _below_one(method: str) -> Claim:
     "theory.fedht.below_one",
     "Section 3, Theorem 1",
     "theta_1 = (1 + 2 alpha) (1 - 1/(12 kappa_d))^K lies in (0, 1).",
+    evidence="formula",
 )
 def _theta1() -> Iterator[Claim]:
     yield _below_one("fedht")
@@ -89,6 +95,7 @@ def _theta1() -> Iterator[Claim]:
     "theory.remark2.bias",
     "Section 3, Remark 2",
     "The bias term g_1 grows with K, so that K has to balance rate and bias.",
+    evidence="formula",
 )
 def _bias_term_grows() -> Iterator[Claim]:
     yield RATES("theory.remark2.bias").identity(
@@ -124,6 +131,7 @@ def _faster() -> Iterator[Claim]:
     "theory.fediterht.below_one",
     "Section 4, Theorem 2",
     "theta_2 = (1 + 2 alpha)^2 (1 - 1/(12 kappa_s))^K lies in (0, 1).",
+    evidence="formula",
 )
 def _theta2() -> Iterator[Claim]:
     yield _below_one("fediterht")
@@ -133,6 +141,7 @@ def _theta2() -> Iterator[Claim]:
     "theory.remark3.condition",
     "Section 4, Remark 3",
     "theta_2 is smaller than theta_1 if 2 alpha is at most the K-th power of a ratio, less one.",
+    evidence="formula",
 )
 def _condition() -> Iterator[Claim]:
     yield RATES("theory.remark3.condition").identity(
@@ -158,12 +167,14 @@ def _benefit() -> Iterator[Claim]:
     "bias.slight_k",
     "Section 4, Remark 3",
     "A slightly larger K does not change the bias terms much where d is much larger than 2 N tau + tau*.",
+    evidence="formula",
 )
 def _slight_k() -> Iterator[Claim]:
     for method, (_, _, bias) in BOUNDS.items():
         yield RATES(f"theory.{method}.slight_k").shape(
             f"By its formula {bias} changes by at most a tenth from one K to the next (Remark 3).",
             formula(theory.bias_hardly_varies, method, 0.1),
+            fails="a bias term that changes by more than a tenth from one K to the next",
         )
         # The remark is on the terms.
         for experiment in ("dissimilar", "dissimilar_support"):
@@ -171,5 +182,6 @@ def _slight_k() -> Iterator[Claim]:
                 f"{METHODS[method]}: from K = 3 to 4 the bias changes by at most a tenth where d is much "
                 f"larger than 2 N tau + tau*, {SPREADS[0]} (Remark 3).",
                 measures.hardly_varies(left(method, experiment)[0], 0.1),
+                fails="a bias that changes by more than a tenth from K = 3 to 4",
                 note=_DRIFT,
             )

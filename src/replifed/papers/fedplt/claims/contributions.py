@@ -11,11 +11,11 @@ import numpy as np
 from replifed.claims.claim import Claim
 from replifed.claims.quantities import Quantity, formula, run
 from replifed.papers.fedplt import measures, release
+from replifed.papers.fedplt.axes import CLAIM, LOSS, LOSSES, Reading, notes, on_loss, readings
 from replifed.papers.fedplt.claims.rates import clipped, faster_than_rivals
 from replifed.papers.fedplt.measures import at, by_setting, lines
 from replifed.papers.fedplt.methods import PARTIAL, SOLVERS
 from replifed.papers.fedplt.paper import COLUMNS, METHODS
-from replifed.papers.fedplt.readings import CLAIM, LOSS, LOSSES, Reading, notes, on_loss, readings
 
 # Of "significantly reduces the number of rounds".
 _SIGNIFICANTLY: dict[str, Any] = {
@@ -46,11 +46,13 @@ def exact(who: str) -> Quantity:
     "Abstract, Section I, Remark 3",
     "Local training does not impair accuracy: it converges exactly for any number of local epochs.",
     main=True,
+    evidence="formula",
 )
 def _exact() -> Iterator[Claim]:
     yield CLAIM("exact.full", artefact="exactness").shape(
         "No client drift: exact convergence for every number of local epochs (Remark 3).",
         arrives(exact("all"), 1e-12),
+        fails="an error above 1e-12 with some number of local epochs",
     )
 
 
@@ -121,6 +123,7 @@ def _fedavg() -> Iterator[Claim]:
         yield reading.claims(artefact=artefact)("fedavg.biased").shape(
             "FedAvg does not reach the minimiser.",
             lines(reading.run("comparison", "fedavg"), "error") > 1e-3,
+            fails="a run that ends within 1e-3 of the minimiser",
         )
 
 
@@ -143,6 +146,7 @@ def _partial_participation() -> Iterator[Claim]:
     "Contributions 1 and 2, Section V, Table I, Lemma 6",
     "It can be applied to composite problems, and converges exactly on strongly convex ones.",
     main=True,
+    evidence="formula",
 )
 def _composite() -> Iterator[Claim]:
     for loss in LOSSES:
@@ -152,6 +156,7 @@ def _composite() -> Iterator[Claim]:
             yield claim(f"composite.{name}").shape(
                 f"Exact convergence on composite problems, with {where}.",
                 arrives(lines(runs, "error", variant="composite", participation=who), 1e-11),
+                fails="a run that ends farther than 1e-11 from the minimiser",
             )
 
 
@@ -160,13 +165,16 @@ def _composite() -> Iterator[Claim]:
     "Contribution 2, Proposition 3, Remark 3",
     "Convergence with accelerated local steps is exact, with some of the agents, too.",
     main=True,
+    evidence="formula",
 )
 def _exact_accelerated() -> Iterator[Claim]:
     comparison = run("comparison", "fedplt")
     for name, cohort, who in (("full", 10, "all agents"), ("partial", 5, "half of the agents")):
         errors = lines(comparison, "error", reading="common", solver="accelerated", cohort=cohort)
         yield CLAIM(f"exact.accelerated.{name}", artefact="exactness").shape(
-            f"Exact convergence with accelerated local steps, with {who}.", arrives(errors)
+            f"Exact convergence with accelerated local steps, with {who}.",
+            arrives(errors),
+            fails="a run that ends farther than 1e-9 from the minimiser",
         )
 
 
@@ -178,12 +186,14 @@ def minibatches(solver: str, words: str) -> Iterator[Claim]:
         yield claim(f"minibatches.{solver}.neighbourhood").shape(
             f"{words} lead to a neighbourhood of the minimiser: mean errors settle, within a tenth.",
             measures.steady(runs, solver, 0.1),
+            fails="mean errors that still move by more than a tenth at the end",
             note="minibatches are drawn with replacement; in the paper they are subsets",
         )
         by_batch = by_setting(runs, "batch", "error", variant="minibatches", solver=solver)
         yield claim(f"minibatches.{solver}.variance").shape(
             f"{words}: the larger their noise, the larger the neighbourhood.",
             measures.mean_change(by_batch) < 0,
+            fails="a mean error that does not fall as batches grow",
         )
 
 
@@ -200,6 +210,7 @@ def _privacy_by_epochs(name: str, what: str, agents: int, words: str, note: str)
     return CLAIM(f"privacy.epochs{name}", artefact="privacy").shape(
         f"For a fixed number of gradient steps, the more of them are local, the less {words}.",
         formula(release.epochs_hide, what, agents),
+        fails="a number of local epochs with which more is given away than with fewer",
         note=_EXACTLY + note,
     )
 
@@ -210,6 +221,7 @@ def _privacy_by_epochs(name: str, what: str, agents: int, words: str, note: str)
     "Local training enhances privacy: of a fixed number of steps, the more are local, the less the server "
     "sees.",
     main=True,
+    evidence="formula",
 )
 def _messages() -> Iterator[Claim]:
     yield _privacy_by_epochs(
@@ -221,6 +233,7 @@ def _messages() -> Iterator[Claim]:
     "privacy.epochs",
     "Contribution 3, Section VI",
     "Local training enhances the privacy of final models: the more steps are local the less these give away.",
+    evidence="formula",
 )
 def _final_models() -> Iterator[Claim]:
     yield _privacy_by_epochs("", "all", 10, "the agents' final models give away", "")
@@ -257,4 +270,5 @@ def _dip() -> Iterator[Claim]:
         yield reading.claims(note=on_loss(reading.loss))("fig3.dip").shape(
             "At its minimum the rate is lower than with 50 epochs by at least 0.1.",
             measures.plateau(by_steps) - measures.lowest(by_steps) >= 0.1,
+            fails="a data set on which the rate at the minimum is less than 0.1 below that with 50 epochs",
         )

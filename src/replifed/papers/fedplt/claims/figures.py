@@ -8,9 +8,9 @@ from typing import Any
 from replifed.claims.claim import Claim
 from replifed.claims.quantities import Quantity, settings
 from replifed.papers.fedplt import measures
+from replifed.papers.fedplt.axes import CLAIM, Reading, on_loss, readings
 from replifed.papers.fedplt.measures import at, by_setting
 from replifed.papers.fedplt.paper import BEST_EPOCHS, BEST_RHO, TABLE2
-from replifed.papers.fedplt.readings import CLAIM, Reading, on_loss, readings
 
 _RATES = [rate for row in TABLE2.values() for rate in row if rate]
 _WIDTH = 0.1 * (1.0 - min(_RATES))
@@ -42,10 +42,14 @@ def _valley_of_rho() -> Iterator[Claim]:
         claim, by_rho = reading.claims(note=on_loss(reading.loss)), _by_rho(reading)
         for name, end in (("small", 0), ("large", -1)):
             yield claim(f"fig2.end.{name}").shape(
-                f"The rate grows towards one at {name} rho: above 0.98.", measures.column(by_rho, end) > 0.98
+                f"The rate grows towards one at {name} rho: above 0.98.",
+                measures.column(by_rho, end) > 0.98,
+                fails="a rate of 0.98 or less at that end",
             )
         yield claim("fig2.valley").shape(
-            "The mean rate falls up to its minimum and grows after it.", measures.one_valley(by_rho)
+            "The mean rate falls up to its minimum and grows after it.",
+            measures.one_valley(by_rho),
+            fails="a mean rate that rises before its minimum or falls after it",
         )
 
 
@@ -62,12 +66,14 @@ def _resembles() -> Iterator[Claim]:
             f"The rate is within {_WIDTH:.3f} of that of exact splitting, a tenth of the range shown, at "
             "nine of ten rho.",
             measures.apart(_by_rho(reading), exact, _WIDTH),
+            fails="more than one rho in ten with a rate farther off",
             share=0.9,
             note="rates of exact splitting are those of its linearisation at the minimiser",
         )
         yield claim("fig2.exact").shape(
             "As Fed-PLT's rate, that of exact splitting falls to one minimum and grows after it.",
             measures.one_valley(exact),
+            fails="a mean rate that rises before its minimum or falls after it",
         )
 
 
@@ -89,6 +95,7 @@ def _valley_of_epochs() -> Iterator[Claim]:
         yield reading.claims(note=on_loss(reading.loss))("fig3.valley").shape(
             "The mean rate falls to its minimum and does not fall after it.",
             measures.one_valley(_by_steps(reading)),
+            fails="a mean rate that rises before its minimum or falls after it",
         )
 
 
@@ -98,6 +105,7 @@ def _constant() -> Iterator[Claim]:
         yield reading.claims(note=on_loss(reading.loss))("fig3.constant20").shape(
             "For N_e above 20 the mean rate is constant within 0.01.",
             measures.constant(_by_steps(reading), 21, 0.01),
+            fails="a mean rate that moves by more than 0.01 above 20 epochs",
         )
 
 

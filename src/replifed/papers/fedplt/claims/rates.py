@@ -8,9 +8,9 @@ from replifed.claims.claim import Claim
 from replifed.claims.quantities import Quantity
 from replifed.claims.statements import Statements
 from replifed.papers.fedplt import measures
+from replifed.papers.fedplt.axes import DATA, Reading
 from replifed.papers.fedplt.methods import PARTIAL
 from replifed.papers.fedplt.paper import COLUMNS, METHODS, STORED
-from replifed.papers.fedplt.readings import DATA, Reading
 
 TUNING = (
     "the paper does not print the baselines' parameters; an honest search of two parameters finds faster ones"

@@ -106,7 +106,7 @@ AXES = Axes(
             against="a round without fading is then two thirds of the others', against the captions",
         ),
     ),
-    explained={
+    inferred={
         "features": "89 and intercept",
         "renewals": "Fibonacci",
         "dither": "nested",
@@ -175,7 +175,7 @@ def ending(options: Mapping[str, str]) -> str:
 FIGURES = {"fmnist": "fig1", "w8a": "fig2"}
 COMPETITORS = {"nqshed": "NQ-SHED", "fednl": "FedNL"}
 
-CLAIM = Statements("qshed", AXES, suffix=ending)
+CLAIM = Statements("qshed", AXES, suffix=ending, runs="own runs")
 
 
 def of(experiment: str, **common: Any) -> Statements:

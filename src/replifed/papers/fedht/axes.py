@@ -137,7 +137,7 @@ AXES = Axes(
             against="at the start of Simulation I minibatches of 50 have a seventieth of a client's gradient",
         ),
     ),
-    explained={
+    inferred={
         "step": "common",
         "step of the remarks": "common",
         "K": "largest",
@@ -201,5 +201,5 @@ def _suffix(options: Mapping[str, str]) -> str:
     return slug(" ".join(filter(None, endings)))
 
 
-CLAIM = Statements("fedht", AXES, suffix=_suffix)
+CLAIM = Statements("fedht", AXES, suffix=_suffix, runs="own runs")
 RATES = CLAIM.given(artefact="rates")

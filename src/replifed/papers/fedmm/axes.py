@@ -91,7 +91,7 @@ AXES = Axes(
             against="with some others the parameters' mean is the solution",
         ),
     ),
-    explained={
+    inferred={
         "sizes": "earlier study",
         "step": SHORT,
         "users": "random users",
@@ -131,7 +131,7 @@ def _ending(options: Mapping[str, str]) -> str:
     return slug(", ".join(named) or ("synthetic" if "cohort" in options else ""))
 
 
-CLAIM = Statements("fedmm", AXES, suffix=_ending)
+CLAIM = Statements("fedmm", AXES, suffix=_ending, runs="own runs")
 PROVED = CLAIM.given(artefact="em")
 
 
@@ -143,19 +143,22 @@ def proved(
     def claims() -> Iterator[Claim]:
         yield PROVED.identity(name, says, formula(measured, *more))
 
-    CLAIM.sentence(name, place, says, main=main)(claims)
+    CLAIM.sentence(name, place, says, main=main, evidence="formula")(claims)
 
 
 def on_data(
-    figure: str, name: str, says: str, *several: str, also: str = "", main: bool = False
+    figure: str, name: str, says: str, *several: str, also: str = "", **more: Any
 ) -> Callable[[Callable[[str], Iterator[Claim]]], None]:
-    """Decorate claims of a figure on a data set, given its name: a sentence for each of `several`, or all."""
+    """Decorate claims of a figure on a data set, given its name: a sentence for each of `several`, or all.
+
+    `more` is what `Statements.sentence` takes.
+    """
 
     def registered(claims: Callable[[str], Iterator[Claim]]) -> None:
         for data in several or DATA:
             sentence = f"{figure}.{data if figure == 'fig1' else data.removeprefix('synthetic_')}.{name}"
             where = f"Section 6, Figure {figure[-1]}" + f", and Section {also}" * bool(also)
-            CLAIM.sentence(sentence, where, f"{DATA[data]} data: {says}", main=main)(partial(claims, data))
+            CLAIM.sentence(sentence, where, f"{DATA[data]} data: {says}", **more)(partial(claims, data))
 
     return registered
 

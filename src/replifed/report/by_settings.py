@@ -1,4 +1,4 @@
-"""Picture of a statement by reading: what was measured against what was published, and the options below."""
+"""Picture of a statement by settings: what was measured against what was published, and the options below."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from replifed.claims import scores
-from replifed.claims.scores import Reading, Row
+from replifed.claims.scores import Row, Settings
 
-# A picture is worth its place from so many readings on; of more claims, those that hold in fewest are drawn.
+# Settings from which on there is a picture; of many claims, those that hold in the fewest are drawn.
 FEWEST = 3
 _PANELS = 3
 _COLOURS = {"holds": "#009e73", "fails": "#d55e00", "inconclusive": "#888888"}
@@ -20,7 +20,7 @@ _MARGIN = 0.3
 
 
 def picture(group: Sequence[Row]) -> str:
-    """SVG of a statement's claims, a panel a claim and a column a reading; "" with fewer than three readings.
+    """SVG of a statement, a panel a claim and a column for each of its settings; "" with fewer than three.
 
     Columns are sorted by what the first panel measured. A point is the measured number, shaded the prediction
     interval of a value or the confidence interval of another number, a line the published number, dotted its
@@ -28,40 +28,40 @@ def picture(group: Sequence[Row]) -> str:
     """
     counted = [row for row in group if not row["informs"]]
     measured = [row for row in counted if row["measured"] and row["verdict"] != "unchecked"]
-    readings = [one for one in scores.readings(measured) if one.options] if measured else []
+    choices = [one for one in scores.by_settings(measured) if one.options] if measured else []
     by_part: dict[str, dict[int, Row]] = {}
-    for number, one in enumerate(readings):
+    for number, one in enumerate(choices):
         for row in one.rows:
             by_part.setdefault(row["part"], {})[number] = row
-    if len(readings) < FEWEST:
+    if len(choices) < FEWEST:
         return ""
     shown = sorted(by_part, key=lambda part: sum(row["verdict"] == "holds" for row in by_part[part].values()))
     shown = shown[:_PANELS]
     first = by_part[shown[0]]
-    order = sorted(range(len(readings)), key=lambda n: float(first[n]["measured"]) if n in first else 0.0)
+    order = sorted(range(len(choices)), key=lambda n: float(first[n]["measured"]) if n in first else 0.0)
     column = min(max((_WIDTH - _LEFT - _RIGHT) / len(order), _COLUMN), 2 * _COLUMN)
     places = {number: _LEFT + column * (place + 0.5) for place, number in enumerate(order)}
-    options = _options(readings)
-    width = max(_LEFT + _COLUMN * len(readings) + _RIGHT, _WIDTH)
+    options = _options(choices)
+    width = max(_LEFT + _COLUMN * len(choices) + _RIGHT, _WIDTH)
     top = 24
     parts = []
     for number, x in places.items():
-        accounts = " ".join(readings[number].accounts)
-        parts.append(_text(x, 16, accounts, 'text-anchor="middle" font-weight="bold"') if accounts else "")
+        names = " ".join(name[0].upper() for name in choices[number].names)
+        parts.append(_text(x, 16, names, 'text-anchor="middle" font-weight="bold"') if names else "")
     for part in shown:
         rows = by_part[part]
         parts.append(_text(8, top + 12, _short(next(iter(rows.values()))["statement"], width)))
         parts += _panel(rows, places, top + 20, width)
         top += 20 + _HEIGHT + 14
-    parts += _dots(readings, places, options, top)
+    parts += _dots(choices, places, options, top)
     height = top + _DOT * len(options) + 12
     note = ""
     if len(shown) < len(by_part):
-        note = f"Drawn are the {len(shown)} of {len(by_part)} claims that hold in fewest readings."
+        note = f"Drawn are the {len(shown)} of {len(by_part)} claims that hold in the fewest settings."
         parts.append(_text(8, height + 4, note, 'fill="#555555"'))
         height += 16
     says = counted[0]["sentence"] or counted[0]["statement"]
-    label = f"{says} In {len(readings)} readings: {_verdicts(readings)}. {note}".rstrip()
+    label = f"{says} In {len(choices)} settings: {_verdicts(choices)}. {note}".rstrip()
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11" role="img" '
@@ -78,18 +78,18 @@ def picture(group: Sequence[Row]) -> str:
     )
 
 
-def _verdicts(readings: Sequence[Reading]) -> str:
-    return ", ".join(f"{one.in_words} {one.verdict}" for one in readings)
+def _verdicts(choices: Sequence[Settings]) -> str:
+    return ", ".join(f"{one.in_words} {one.verdict}" for one in choices)
 
 
-def _options(readings: Sequence[Reading]) -> dict[str, bool]:
-    """Options in which the readings differ, and whether each was fitted; those of one axis together."""
+def _options(choices: Sequence[Settings]) -> dict[str, bool]:
+    """Options in which settings differ, and whether each was fitted; those of one axis together."""
     sources: dict[str, str] = {}
-    for one in readings:
+    for one in choices:
         for row in one.rows:
             if row["options"]:
                 sources |= zip(row["options"].split("; "), row["sources"].split("; "), strict=True)
-    everywhere = frozenset.intersection(*(one.options for one in readings))
+    everywhere = frozenset.intersection(*(one.options for one in choices))
     axes = list(dict.fromkeys(option.partition(": ")[0] for option in sources))
     chosen = (option for option in sources if option not in everywhere)
     by_axis = sorted(chosen, key=lambda option: axes.index(option.partition(": ")[0]))
@@ -97,7 +97,7 @@ def _options(readings: Sequence[Reading]) -> dict[str, bool]:
 
 
 def _panel(rows: Mapping[int, Row], places: Mapping[int, float], top: float, width: float) -> list[str]:
-    """A claim in all its readings."""
+    """A claim in all its settings."""
     one = next(iter(rows.values()))
     aim, named = _aim(one)
     numbers = [float(row["measured"]) for row in rows.values()] + ([] if aim is None else [aim])
@@ -144,9 +144,9 @@ def _aim(row: Row) -> tuple[float | None, str]:
 
 
 def _dots(
-    readings: Sequence[Reading], places: Mapping[int, float], options: Mapping[str, bool], top: float
+    choices: Sequence[Settings], places: Mapping[int, float], options: Mapping[str, bool], top: float
 ) -> list[str]:
-    """A row for each option, with a dot below each reading that has it."""
+    """A row for each option, with a dot below all settings that have it."""
     parts = []
     for line, (option, fitted) in enumerate(options.items()):
         y = top + _DOT * (line + 0.5)
@@ -155,7 +155,7 @@ def _dots(
         parts += [
             f'<circle cx="{places[number]:.1f}" cy="{y:.1f}" r="4" fill="{fill}" stroke="#333333"/>'
             for number in places
-            if option in readings[number].options
+            if option in choices[number].options
         ]
     return parts
 

@@ -1,7 +1,7 @@
 """What the paper leaves open, and readings of it.
 
-On digits each tau is a reading, none nearer to the text than another; in the printed account is the one that
-was proposed before any run, counted in each class, as is printed for this loss. The explained account departs
+On digits each tau is a reading, none nearer to the text than another; in the printed settings is the one that
+was proposed before any run, counted in each class, as is printed for this loss. The inferred settings depart
 from the printed one in Figure 8 alone.
 """
 
@@ -97,7 +97,7 @@ AXES = Axes(
         Option("n = 50", "printed", "Section V-E", against="all other figures have 1000"),
         Option("n = 1000", "chosen", "data similar to Section V-A's, as Section V-E says"),
     ),
-    explained={
+    inferred={
         "step": "printed grid",
         "step on digits": "own",
         "sparsity on digits": "in each class",
@@ -164,6 +164,6 @@ def _suffix(options: Mapping[str, str]) -> str:
     return "".join(_ENDINGS.get(one, "") for one in options.items())
 
 
-CLAIM = Statements("fedgradmp", AXES, suffix=_suffix)
+CLAIM = Statements("fedgradmp", AXES, suffix=_suffix, runs="own runs")
 DECADES, SHARE = CLAIM.given(unit="decades"), CLAIM.given(unit="share")
 RATES = CLAIM.given(artefact="rates")

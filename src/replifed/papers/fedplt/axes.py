@@ -1,6 +1,6 @@
 """What the paper's numerical section leaves open, and readings of it.
 
-The text prints the mean of the local losses, and rates that only their sum gives. The explained account takes
+The text prints the mean of the local losses, and rates that only their sum gives. The inferred settings take
 the sum, one call of a public generator and one draw of the data, all fitted; tuning is as in the printed one.
 """
 
@@ -90,7 +90,7 @@ AXES = Axes(
         ),
         tried=3,
     ),
-    explained={
+    inferred={
         "loss": "sum",
         "data": "classification",
         "draws": "one",
@@ -134,7 +134,7 @@ class Reading(NamedTuple):
         return CLAIM.given(options=self.options, **common)
 
 
-# Loss and data that were run together: as printed, the sum alone, and the explained account.
+# Loss and data that were run together: as printed, the sum alone, and the inferred settings.
 DATA = (("mean", "planted"), ("sum", "planted"), ("sum", "classification"))
 LOSSES = ("mean", "sum")
 
@@ -160,7 +160,7 @@ def _suffix(options: Mapping[str, str]) -> str:
     return slug(", ".join(named))
 
 
-CLAIM = Statements("fedplt", AXES, _suffix)
+CLAIM = Statements("fedplt", AXES, _suffix, runs="own runs")
 
 # What a claim that does not come out depends on.
 LOSS = (
