@@ -100,7 +100,11 @@ def lost(claims: Sequence[Row], golden: File) -> list[str]:
 def verdicts(claims: Iterable[Claim], golden: File) -> list[dict[str, str]]:
     """Lines of claims.csv, as far as they are known without measuring, with what a reference has measured."""
     references = {row["id"]: row for row in known(golden).values()}
-    unknown = dict.fromkeys(_FOUND, "") | {"data": "none", "verdict": UNCHECKED, "reason": NOT_YET}
+    unknown = dict.fromkeys((*_FOUND, "effect", "p_value", "seeds"), "") | {
+        "data": "none",
+        "verdict": UNCHECKED,
+        "reason": NOT_YET,
+    }
     rows = []
     for claim in claims:
         found = references.get(claim.id)

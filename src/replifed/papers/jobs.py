@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError, DataError, ReplifedError, one_line, unknown_name
-from replifed.parts import finding_file, folder_of, paper_names, part, text_of, typed
+from replifed.parts import finding_file, folder_of, paper_names, part, typed
 from replifed.progress import Lines
 from replifed.store import hashes
 from replifed.store.atomic import write_json, write_text
@@ -162,6 +163,7 @@ def measure_claims(
     `made_by` is the command that measures each claim again, if it is not `replifed make`. Into the file
     `environment` goes what this was made with, from the commit to the processor.
     """
+    from replifed.claims.prose import Numbers, named
     from replifed.claims.verdicts import measure
     from replifed.logs.rules import guarded
     from replifed.papers.inputs import Inputs
@@ -176,6 +178,8 @@ def measure_claims(
         return " ".join(filter(None, words))
 
     frame = measure(claims, Inputs(inputs, settings, paper), scale, command)
+    numbers = Numbers({row["id"]: row for row in _texts(frame)}, lambda *_: None, {})
+    frame["note"] = [named(note, paper, numbers) for note in frame["note"]]
     if only is not None:
         frame = frame[frame["id"] == f"{paper}.{only}"]
     if environment is not None:
@@ -201,8 +205,12 @@ def measured_on(
     claims = {one.id: one for name in told for one in needed[name]}
     guards = guarded(claims.values(), settings.get("experiments", {}))
     frame = measure(guards, Inputs(inputs, settings, paper), scale)
-    texts = frame[frame["id"].isin(told)].astype(object).where(lambda kept: kept.notna(), "")
-    return texts.astype(str).to_dict("records")
+    return _texts(frame[frame["id"].isin(told)])
+
+
+def _texts(frame: Any) -> list[dict[str, str]]:
+    """Lines of a table as text, "" where there is no number."""
+    return frame.astype(object).where(lambda kept: kept.notna(), "").astype(str).to_dict("records")
 
 
 def claims_named(paper: str, name: str) -> list[Any]:
@@ -265,27 +273,32 @@ def every_claim() -> list[Any]:
 def document(folder: Path, golden: Path, readme: Path, score_page: Path, rules_page: Path) -> None:
     """Write a page a paper, folder/PAPER.md, with the verdicts of a reference, and the score of all.
 
-    Pictures of main claims by reading lie beside it, folder/PAPER.NAME.svg. The score is a picture,
+    Pictures of main claims by settings lie beside it, folder/PAPER.NAME.svg. The score is a picture,
     folder/score.svg, a line in the README and a table in `score_page`, the rules of verdicts and of statuses
     are tables in `rules_page`, all between their marks.
     """
     from replifed.claims import scores
     from replifed.claims.axes import Axes
+    from replifed.claims.prose import named
     from replifed.claims.reference import verdicts
     from replifed.report import rules
+    from replifed.report.prose import numbers_of, text_with_numbers
     from replifed.report.score import inserted, picture, score, summary, table
     from replifed.report.sentences import Texts, of_paper, page
 
-    found = []
+    found, read = [], _tables_of(golden)
     for paper in paper_names():
         declared = claims_of(paper)
         claims = verdicts(declared, golden)
+        numbers = numbers_of(paper, declared, claims, read)
+        claims = [row | {"note": named(row["note"], row["id"], numbers)} for row in claims]
         found.append(score(paper, scores.statements(claims)))
         if listed := of_paper(paper):
-            named, errata = _part(paper, "paper").PAPER, getattr(_part(paper, "errata"), "ERRATA", ())
-            texts = Texts(text_of(finding_file(paper)), text_of(folder_of(paper) / "axes.md"))
+            cited, errata = _part(paper, "paper").PAPER, getattr(_part(paper, "errata"), "ERRATA", ())
+            files = finding_file(paper), folder_of(paper) / "axes.md"
+            texts = Texts(*(text_with_numbers(paper, file, numbers) for file in files))
             axes = declared[0].axes if declared else Axes()
-            text, pictures = page(named, texts, axes, listed, claims, errata)
+            text, pictures = page(cited, texts, axes, listed, claims, errata)
             for old in folder.glob(f"{paper}.*.svg"):
                 if old.name not in pictures:
                     old.unlink()
@@ -299,6 +312,19 @@ def document(folder: Path, golden: Path, readme: Path, score_page: Path, rules_p
         (rules_page, "statuses", rules.of_statements()),
     ):
         write_text(file, inserted(file.read_text(encoding="utf-8"), what, block, str(file)))
+
+
+def _tables_of(golden: Path) -> Callable[[str, str], list[dict[str, str]] | None]:
+    """Reader of the tables of a reference; of one that is a list of numbers there are none."""
+    from replifed.runs import opened
+
+    run = opened.reference(golden) if golden.is_dir() else None
+
+    def read(paper: str, name: str) -> list[dict[str, str]] | None:
+        table = f"tables/{paper}/{name}.csv"
+        return run.rows(table) if run is not None and table in run else None
+
+    return read
 
 
 def restate(golden: Path) -> list[str]:

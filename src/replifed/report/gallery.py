@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from replifed.claims import files, scores
+from replifed.claims.prose import named
 from replifed.claims.scores import Row
 from replifed.report.artefacts import in_order, stamp_of, words_of
 from replifed.report.curves import read
+from replifed.report.prose import declared, numbers_of, tables_in
 from replifed.report.sentences import caveats
 from replifed.store import hashes
 from replifed.store.atomic import replacing, write_text
@@ -40,9 +42,11 @@ def write(figures_dir: Path, settings: Mapping[str, Any], claims: Path, out: Pat
     """
     folder, text = out.with_suffix(""), _HEAD
     folder.mkdir(parents=True, exist_ok=True)
-    outcomes, shown = _outcomes(files.read(claims)), []
+    rows = files.read(claims)
+    outcomes, shown = _outcomes(rows), []
     for paper in settings["papers"]:
         about, described = words_of(paper)
+        numbers = numbers_of(paper, declared(paper), rows, tables_in(figures_dir))
         said: dict[str, str] = {}
         text += f"\n## {about.get('name', paper)}\n"
         for key, entry in in_order(settings[paper]["artefacts"]):
@@ -52,7 +56,8 @@ def write(figures_dir: Path, settings: Mapping[str, Any], claims: Path, out: Pat
                 _shrink(drawn.with_suffix(".png"), small)
                 shown.append(small)
                 data = stamp_of(read(drawn.with_suffix(".csv")))
-                caption = _without_repeats(words.caption, words.title, said)
+                caption = named(words.caption, f"{paper}/{key}", numbers)
+                caption = _without_repeats(caption, words.title, said)
                 text += f"\n### {words.title}\n\n{caption}{f' Data: {data}.' * bool(data)}\n"
                 text += f"\n![{words.title}]({folder.name}/{small.name})\n"
                 text += _finding(outcomes.get((paper, key), ()))

@@ -21,9 +21,10 @@ from replifed.claims.errata import read as read_errata
 from replifed.claims.files import MARKS, number_text, read
 from replifed.claims.rules import VERDICTS, Found, listed, of_statement
 from replifed.claims.sentences import not_claimed
-from replifed.parts import finding_file, text_of
+from replifed.parts import finding_file
 from replifed.report.artefacts import in_order, is_own, words_of
 from replifed.report.findings import blocks, main_claims, summary
+from replifed.report.prose import declared, numbers_of, tables_in, text_with_numbers
 from replifed.report.run import facts
 from replifed.report.section import artefact_section, by_part, link
 from replifed.report.sentences import of_paper
@@ -208,8 +209,9 @@ def _paper(
     on_paper = [claim for claim in claims if claim["paper"] == name]
     stated = [statement for statement in statements if statement["paper"] == name]
     about, described = words_of(name)
+    numbers = numbers_of(name, declared(name), on_paper, tables_in(figures_dir))
     artefacts = {
-        key: artefact_section(key, figures_dir / name, described.get(key), on_paper, page_folder)
+        key: artefact_section(key, figures_dir / name, described.get(key), on_paper, page_folder, numbers)
         | {"experiments": [one for one in used_experiments(entry) if one in section.get("experiments", {})]}
         | ({"command": section["made_by"]} if "made_by" in section else {})
         for key, entry in in_order(section["artefacts"])
@@ -221,7 +223,7 @@ def _paper(
         "name": about.get("name", name),
         "citation": about.get("citation", ""),
         "doi": about.get("doi", ""),
-        "finding": blocks(text_of(finding_file(name))),
+        "finding": blocks(text_with_numbers(name, finding_file(name), numbers)),
         "main": main_claims(stated, on_paper),
         "inferred": any(one["fit"] for one in stated),  # there are such settings
         "score": summary(stated),

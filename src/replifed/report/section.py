@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from replifed.claims.prose import Numbers, named
 from replifed.claims.rules import VERDICTS
 from replifed.claims.units import UNITS
 from replifed.errors import REMEDY, DataError
@@ -26,7 +27,12 @@ from replifed.store import hashes
 
 
 def artefact_section(
-    key: str, folder: Path, described: Any, claims: list[dict[str, Any]], page_folder: Path | None
+    key: str,
+    folder: Path,
+    described: Any,
+    claims: list[dict[str, Any]],
+    page_folder: Path | None,
+    numbers: Numbers,
 ) -> dict[str, Any]:
     """Content of the page on an artefact.
 
@@ -36,8 +42,10 @@ def artefact_section(
     described : title, caption and how to draw it, of a figure or table that the paper describes.
     claims : those on the paper.
     page_folder : the page's folder, from which files are linked; None puts pictures into the page.
+    numbers : what the caption takes its numbers from.
     """
-    title, caption = (described.title, described.caption) if described else (key, "")
+    title = described.title if described else key
+    caption = named(described.caption, f"{folder.name}/{key}", numbers) if described else ""
     table, png, markdown = (folder / f"{key}.{suffix}" for suffix in ("csv", "png", "md"))
     hashes.check([table, png, markdown])
     frame = read(table) if table.is_file() else pd.DataFrame()
