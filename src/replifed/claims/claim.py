@@ -18,8 +18,9 @@ from replifed.errors import ReplifedError
 DATA_KINDS = ("synthetic", "original", "substitute", "surrogate")
 # value : a printed outcome of an experiment, a mean over the paper's repetitions; near : another number, such
 # as a range, a theory's or "up to", within a tolerance; order : a difference above zero; shape : true in a
-# share of cases; identity : true without exception.
-Kind = Literal["value", "near", "order", "shape", "identity"]
+# share of cases; identity : true without exception; printed : numbers that are said to summarise these very
+# runs (`printed`).
+Kind = Literal["value", "near", "order", "shape", "identity", "printed"]
 NUMBERS = ("value", "near", "order")
 # Whose numbers the settings of a claim were chosen by.
 FITTED_ON_IT, FITTED_ELSEWHERE = "this statement", "other statements"
@@ -146,7 +147,7 @@ class Claim:
             return f"unknown kind {self.kind!r}"
         if self.unit not in ("", *UNITS):
             return f"unknown unit {self.unit!r}"
-        if self.unit and self.kind in ("shape", "identity"):
+        if self.unit and self.kind in ("shape", "identity", "printed"):
             return "what holds or does not hold has no unit"
         if self.is_measured_order and not (self.tolerance or 0.0) > 0:
             return "an order needs a least effect above 0, its unit has none"

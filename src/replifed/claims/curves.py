@@ -127,13 +127,16 @@ def lowest(curve: Curves) -> Sample:
 
 
 @quantity
-def rounds_to(curve: Curves, target: float | Sample, *, touch: bool = False, window: int = 1) -> Sample:
+def rounds_to(
+    curve: Curves, target: float | Sample, *, touch: bool = False, window: int = 1, stops: bool = False
+) -> Sample:
     """Round from which on each curve stays at or below its target; the last, as a bound, where it does not.
 
     Parameters
     ----------
     touch : count the first round at or below the target, whatever comes later, as where the paper does.
     window : number of records whose mean counts, for noisy curves.
+    stops : runs may stop at their target: a curve that gets there once, and ends there, has reached it.
 
     Notes
     -----
@@ -151,6 +154,8 @@ def rounds_to(curve: Curves, target: float | Sample, *, touch: bool = False, win
         index = np.where(above.any(axis=1), last + 1 - above.argmax(axis=1), 0)
         span = curve.rounds[-1] - curve.rounds[0]
         reaches = curve.rounds[-1] - curve.rounds[np.minimum(index, last)] >= LAST * span
+        if stops:
+            reaches |= index == below.argmax(axis=1)
         reaches &= index <= last
     index = np.where(reaches, index, last)
     steps = np.diff(curve.rounds, prepend=curve.rounds[0])

@@ -103,13 +103,21 @@ def show(
         print(paint(f"{MARKS[name]} {name:12}", _COLOURS[name]), "  ".join(filter(None, parts)))
         for line in textwrap.wrap(row["statement"], 100):
             print(f"    {line}")
-        for line in textwrap.wrap(remarks(row), 100) if name in ("fails", "inconclusive") else ():
+        for line in textwrap.wrap(remarks(row), 100) if _is_explained(row) else ():
             print(paint(f"    {line}", "90"))
     counts = Counter(row["verdict"] for row in rows)
     total = ", ".join(paint(f"{counts[name]} {name}", _COLOURS[name]) for name in VERDICTS)
     print("", f"{counted(len(rows), 'claim')}: {total}", *scores.in_lines(statements), sep="\n")
     if any(row["kind"] == "order" for row in rows):
         print(scores.chance_in_words(rows))
+
+
+def _is_explained(row: Mapping[str, str]) -> bool:
+    """Whether the reason says more than the verdict: what is off, or the rule that gives a table."""
+    return row["verdict"] in ("fails", "inconclusive") or (row["kind"], row["verdict"]) == (
+        "printed",
+        "holds",
+    )
 
 
 def check_names(paper: str | None, verdict: str | None, papers: Iterable[str]) -> None:
@@ -134,6 +142,8 @@ def number_text(row: Mapping[str, str]) -> str:
         return ""
     if row["kind"] == "identity" and not row["published"] and float(row["measured"]) == 1:
         return "holds"
+    if row["kind"] == "printed" and not row["published"]:
+        return f"gives {100 * float(row['measured']):.4g} % of the numbers"
     if row["kind"] == "shape" or (row["kind"] == "identity" and not row["published"]):
         return f"holds in {100 * float(row['measured']):.4g} %"
     ends = ("pi_low", "pi_high") if row["pi_low"] else ("ci_low", "ci_high")

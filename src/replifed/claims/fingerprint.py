@@ -30,7 +30,7 @@ _CONSTANTS = (int, float, str, tuple, frozenset, set, list, dict, np.ndarray)
 # Rules by which all claims are measured and judged.
 _RULES = (
     *("claim", "quantities", "samples", "rules", "verdicts", "copies", "multiplicity", "units", "seeds"),
-    *("scores", "axes", "evidence"),
+    *("scores", "axes", "evidence", "printed"),
 )
 
 

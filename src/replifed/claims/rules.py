@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from replifed.claims.claim import Claim, Measured
 from replifed.claims.multiplicity import LEVEL, p_value
+from replifed.claims.printed import Printed
 from replifed.intervals import mean_interval, prediction
 
 HOLDS, FAILS, OPEN, UNCHECKED = VERDICTS = ("holds", "fails", "inconclusive", "unchecked")
@@ -83,7 +84,7 @@ class Case:
 def case(claim: Claim, measured: Measured, corrected: Corrected | None = None) -> Case:
     """The numbers of a measurement by itself, or `corrected` with its family."""
     p_holm, level = corrected or Corrected()
-    if claim.kind in ("shape", "identity"):
+    if claim.kind in ("shape", "identity", "printed"):
         return Case(claim, measured, float(measured.values.astype(bool).mean()), -math.inf, math.inf)
     values, published = measured.values.astype(float), claim.published or 0.0
     mean, low, high = mean_interval(values)
@@ -216,6 +217,29 @@ def _share(case: Case) -> list[Rule]:
     ]
 
 
+def _printed(case: Case) -> list[Rule]:
+    one = case.measured
+    assert isinstance(one, Printed)
+    found, facts = one.found, one.facts
+    return [
+        Rule(not found, FAILS, "no rule gives the printed numbers; the nearest is {by}: {off}", facts),
+        Rule(
+            one.chance > LEVEL,
+            OPEN,
+            "{by} gives the printed digits, but of {tried} rules one does so by luck in {chance} of cases",
+            facts,
+        ),
+        Rule(one.as_stated, HOLDS, "{by}, as stated, gives the printed numbers; by luck in {chance}", facts),
+        Rule(
+            True,
+            HOLDS,
+            "{by}, which the text does not state, gives the printed numbers; of {tried} rules one does so "
+            "by luck in {chance}",
+            facts,
+        ),
+    ]
+
+
 def _undecided(case: Case) -> Rule:
     undecided = case.measured.undecided
     return Rule(undecided > 0, OPEN, "of {undecided} more seeds nothing is known", {"undecided": undecided})
@@ -238,7 +262,7 @@ def _alone(low: float) -> Rule:
 # By kind, on a measurement alone: data and rounding are not looked at.
 RULES: dict[str, Callable[[Case], list[Rule]]] = {
     **{"value": _value, "near": _near, "order": _order},
-    **{"shape": _share, "identity": _share},
+    **{"shape": _share, "identity": _share, "printed": _printed},
 }
 
 
@@ -366,6 +390,7 @@ def listed() -> dict[str, list[Rule]]:
         "near, of several meanings": _meanings(any_case),
         "order": _order(any_case),
         "shape or identity": _share(any_case),
+        "printed": _printed(replace(any_case, measured=Printed(np.zeros(2), rule="last"))),
         "runs sensitive to rounding": of_rounding(
             claim, any_case.measured, HOLDS, (), lost=False, distance=1.0
         ),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from replifed.claims import printed as of_print
 from replifed.claims.axes import Axes
 from replifed.claims.claim import Claim, Kind
 from replifed.claims.evidence import KINDS as EVIDENCE
 from replifed.claims.places import fault
 from replifed.claims.quantities import Quantity, as_measured
 from replifed.claims.sentences import Sentence
+from replifed.errors import unknown_name
 
 # As many sentences are what a title, an abstract, contributions and a conclusion promise.
 MOST_MAIN = 10
@@ -161,7 +162,7 @@ class Statements:
 
     def __getattr__(self, form: str) -> Callable[..., Claim]:
         """Name a claim and make it, in a form of `Statement`: `CLAIM.order("fig2.faster", ...)`."""
-        if form not in ("value", "near", "order", "shape", "identity", "unmeasured"):
+        if form not in ("value", "near", "order", "shape", "identity", "printed", "unmeasured"):
             raise AttributeError(form)
         return lambda name, *what, **more: getattr(self(name), form)(*what, **more)
 
@@ -191,13 +192,10 @@ class Statement:
         """
         if not isinstance(published, str):
             raise fault(f"{self.of.paper}.{self.name}: a value is text, with its printed digits: '0.50'")
-        try:
-            exponent = Decimal(published).as_tuple().exponent
-        except InvalidOperation:
-            exponent = "N"
-        if not isinstance(exponent, int):  # as every finite number has
+        precision = of_print.half_digit(published)
+        if precision is None:
             raise fault(f"{self.of.paper}.{self.name}: {published!r} is no number such as '0.50'")
-        more = {"precision": 0.5 * 10.0**exponent, **more}
+        more = {"precision": precision, **more}
         return self._claim("value", statement, measured, published=float(published), **more)
 
     def near(
@@ -219,6 +217,28 @@ class Statement:
     def identity(self, statement: str, measured: Quantity, **more: Any) -> Claim:
         """Something is true without exception."""
         return self._claim("identity", statement, measured, **more)
+
+    def printed(
+        self, statement: str, cells: Quantity | Iterable[Quantity], rule: str = "", **more: Any
+    ) -> Claim:
+        """Printed numbers summarise these very runs, all by one rule of `printed.RULES`.
+
+        The cells of a table are made by `printed.cell`, or `Runs.printed`. `rule` is the one that the text
+        states; without it, or if another one gives the table, the settings are not the printed ones.
+        """
+        cells = (cells,) if isinstance(cells, Quantity) else tuple(cells)
+        named = f"{self.of.paper}.{self.name}"
+        if not cells or not all(of_print.is_cell(one) for one in cells):
+            raise fault(f"{named}: give the printed numbers, each a `Runs.printed` or a `printed.cell`")
+        texts = [one.arguments[1] for one in cells]
+        for text in texts:
+            if of_print.half_digit(text) is None:
+                raise fault(f"{named}: {text!r} is no printed number such as '62.35'")
+        if rule and rule not in of_print.RULES:
+            raise fault(f"{named}: {unknown_name('rule', rule, of_print.RULES)}")
+        published = float(texts[0]) if len(texts) == 1 else None
+        measured = of_print.table(*cells, rule=rule)
+        return self._claim("printed", statement, measured, published=published, **more)
 
     def unmeasured(self, statement: str, on: Quantity, **more: Any) -> Claim:
         """A shape without a measure; a statement `on` what a quantity reads."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from replifed.claims import rules, seeds
+from replifed.claims import printed, rules, seeds
 from replifed.claims.claim import (
     DATA_KINDS,
     NUMBERS,
@@ -276,7 +276,7 @@ def _row(
         row |= {"p_value": single.p_value, "p_holm": whole.p_holm}
         if result.twins and not result.twins_are_lost:
             row["twins"] = " ".join(perturbed)
-        row |= _effect(claim, measured)
+        row |= _effect(claim, measured) | printed.reading(claim, measured, final.verdict)
         count = measured.count
         row["seeds"] = f"{count} of {claim.shared}" if claim.shared and count else count
         notes += _remarks(claim, measured, bool(result.twins), whole.verdict, final.verdict)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.claims import files, scores
-from replifed.errors import ConfigError
+from replifed.errors import ConfigError, one_line
 from replifed.papers import jobs
 from replifed.parts import lone_paper, part, typed
 from replifed.report.sentences import of_paper
@@ -92,7 +92,15 @@ def _pages(
         suffixes = ("csv", "pdf", "png") if artefact["kind"] == "figure" else ("csv", "md", "tex")
         outputs = {suffix: results / "figures" / paper / f"{name}.{suffix}" for suffix in suffixes}
         read = {key: inputs[key] for key in needs.artefact_keys(artefact)}
-        jobs.artefact(paper, name, subsets.settings_for("artefact", section, name), SCALE, read, outputs)
+        drawn = subsets.settings_for("artefact", section, name)
+        try:
+            jobs.artefact(paper, name, drawn, SCALE, read, outputs)
+        except KeyError as error:
+            metrics = {one for each in section["experiments"].values() for one in each["metrics"]}
+            raise ConfigError(
+                f"{folder / 'figures.py'}: {name} reads {one_line(error)}, which the logs' histories lack; "
+                f"their metrics in settings.yaml are {', '.join(sorted(metrics))}"
+            ) from error
     shown = {
         "artefacts": made,
         "made_by": f"replifed judge {folder}",

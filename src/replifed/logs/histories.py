@@ -22,6 +22,8 @@ from replifed.settings.messages import errors_in, line
 _SHOWN = 5
 # Marks of what is told of an experiment without columns that say it.
 _FILE = "_file"
+# Before the name of a column that is no metric, and may show that a run diverged.
+_OTHER = "_other "
 
 
 class Logged(NamedTuple):
@@ -79,7 +81,11 @@ def logged(frames: Sequence[pd.DataFrame], settings: Experiment) -> Logged:
         whole = whole[whole["round"] <= settings.until]
         if whole.empty:
             raise DataError(f"until: no round up to {settings.until} was recorded")
-    whole = _one_line_a_round(whole, [*settings.metrics, *(["bits"] if "bits" in whole else [])])
+    others = [name for name in whole if str(name).startswith(_OTHER)]
+    counted = [name for name in ("bits", *settings.axes) if name in whole]
+    whole = _one_line_a_round(whole, [*settings.metrics, *counted], others)
+    remarks += _diverged_elsewhere(whole, others)
+    whole = whole.drop(columns=others)
     parts = [_whole(method, own, settings, remarks) for method, own in whole.groupby("method", sort=False)]
     frame = pd.concat(parts, ignore_index=True).drop(columns=_FILE)
     ends = frame.groupby("method", sort=False)["round"].max()
@@ -114,6 +120,9 @@ def _mapped(frame: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
     if wanted["bits"] is not None or "bits" in frame:
         column = wanted["bits"] or "bits"
         mapped["bits"] = _numbers(frame[_known(frame, column, named)], column, named)
+    for name, column in settings.axes.items():
+        if column in frame:  # methods may count different things
+            mapped[name] = _numbers(frame[_known(frame, column, named)], column, named)
     for name, metric in settings.metrics.items():
         column = metric.column or name
         values = _numbers(frame[_known(frame, column, named)], column, named)
@@ -122,7 +131,40 @@ def _mapped(frame: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
         mapped[name] = values
     if mapped[["method", "replicate"]].isna().any(axis=None):
         raise DataError(f"{named}: a line has no method or no seed")
+    used = {*wanted, *wanted.values(), *settings.where, *(one.column for one in settings.metrics.values())}
+    for name in frame.columns.difference([*mapped, *used, *settings.axes.values()]):
+        other = frame[name]
+        if other.ndim == 1 and other.dtype.kind in "fiu":
+            mapped[f"{_OTHER}{name}"] = other.astype(float)
     return mapped
+
+
+def _diverged_elsewhere(whole: pd.DataFrame, others: Sequence[str]) -> list[str]:
+    """Mark the rounds from which a run holds no number in a column that is no metric; remarks say which.
+
+    Only where another run still holds one, or the column is infinite: what all runs leave empty at the end
+    was not recorded, nor was what this run leaves empty for no longer than before.
+    """
+    remarks = []
+    whole["diverged"] = False
+    for other in others:
+        known = whole["round"][np.isfinite(whole[other])]
+        lost: dict[str, list[Any]] = {}
+        for (method, seed), own in whole.groupby(["method", "replicate"], sort=False):
+            own = own.sort_values("round")
+            there = np.isfinite(own[other].to_numpy())
+            if not there.any() or there[-1]:
+                continue
+            rounds, last = own["round"].to_numpy(), np.flatnonzero(there)[-1]
+            usual = np.diff(rounds[there]).max(initial=1)
+            later = known.between(rounds[last], rounds[-1], inclusive="right").any()
+            if np.isinf(own[other].iloc[last + 1 :]).any() or (later and rounds[-1] - rounds[last] >= usual):
+                lost.setdefault(method, []).append(seed)
+                whole.loc[own.index[last + 1 :], "diverged"] = True
+        for method, seeds in lost.items():
+            name = other.removeprefix(_OTHER)
+            remarks.append(f"{method}: {name} ends in no number in the {_seeds(seeds)}, which diverged")
+    return remarks
 
 
 def _known(frame: pd.DataFrame, column: str, named: str) -> str:
@@ -201,7 +243,7 @@ def _chosen(whole: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
     return whole[whole["replicate"].isin(reported)]
 
 
-def _one_line_a_round(whole: pd.DataFrame, values: list[str]) -> pd.DataFrame:
+def _one_line_a_round(whole: pd.DataFrame, values: list[str], others: list[str]) -> pd.DataFrame:
     """Join the lines of a run and round, each of which may hold other metrics; refuse two runs of a seed."""
     keys = ["method", "replicate", "round"]
     repeated = whole[whole.duplicated(keys, keep=False)]
@@ -217,7 +259,7 @@ def _one_line_a_round(whole: pd.DataFrame, values: list[str]) -> pd.DataFrame:
             f"two runs of {method} have the seed {seed} (round {number}, {where}): name the column of seeds, "
             "or {seed} in the pattern of files, or choose lines by `where`"
         )
-    joined = whole.groupby(keys, sort=False)[[_FILE, *values]].first()
+    joined = whole.groupby(keys, sort=False)[[_FILE, *values, *others]].first()
     return joined.reset_index()
 
 
@@ -226,8 +268,12 @@ def _whole(method: str, own: pd.DataFrame, settings: Experiment, remarks: list[s
     last = own.groupby("replicate")["round"].max()
     if len(set(last)) > 1:
         ends = _listed((f"at {end} the {_seeds(part.index)}" for end, part in last.groupby(last)), "; ")
-        cure = f"state the last round that counts, until: {last.min()}"
-        raise DataError(f"runs of {method} end at different rounds: {ends}; {cure}")
+        if not settings.stopped:
+            cure = f"state the last round that counts, until: {last.min()}"
+            own_ends = "or stopped: true, where runs stop by themselves"
+            raise DataError(f"runs of {method} end at different rounds: {ends}; {cure}, {own_ends}")
+        remarks.append(f"{method} stops by itself: {ends}")
+        own = _carried(own, list(settings.metrics))
     recorded = own.groupby("round")["replicate"].nunique()
     if len(gaps := recorded.index[recorded < len(last)]):
         lacking = sorted(
@@ -239,10 +285,23 @@ def _whole(method: str, own: pd.DataFrame, settings: Experiment, remarks: list[s
         )
         own = own[~own["round"].isin(gaps)]
     own = own.sort_values(["replicate", "round"], ignore_index=True)
-    own["diverged"] = False
     for name, metric in settings.metrics.items():
         _complete(method, own, name, np.inf if metric.better == "lower" else -np.inf, remarks)
     return own
+
+
+def _carried(own: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """Runs in the rounds of all of them; where one has no record, its last one before counts."""
+    rounds, runs = np.sort(own["round"].unique()), []
+    for _, one in own.groupby("replicate"):
+        one = one.sort_values("round").set_index("round")
+        for name in metrics:
+            values = one[name].to_numpy()
+            if not _lost_for_good(values, np.isnan(values)).any():
+                # Its last value may be older than its last record.
+                one.loc[one.index[-1], name] = one[name].dropna().iloc[-1]
+        runs.append(one[one.index.notna()].reindex(rounds[rounds >= one.index[0]], method="ffill"))
+    return pd.concat(runs).rename_axis("round").reset_index()
 
 
 def _complete(method: str, own: pd.DataFrame, name: str, worst: float, remarks: list[str]) -> None:

@@ -41,7 +41,11 @@ def _guarded(claim: Claim, experiments: Mapping[str, Mapping[str, Any]]) -> Clai
         if claim.kind in _NO_RUN and claim.measure is not None:
             return replace(claim, measure=_refusing(f"{named}: {_NO_RUN[claim.kind]}"))
         notes.append(named)
-    if any(part.function.__name__ == runs.best.__name__ for part in _parts(claim.expression)):
+    parts = [*_parts(claim.expression)]
+    ends = dict.fromkeys(key for part in parts if part.function.__name__ == "last" for key in part.needs)
+    if len(ends) > 1 and claim.measure is not None:
+        claim = replace(claim, measure=_at_one_end(claim.measure, list(ends), experiments))
+    if any(part.function.__name__ == runs.best.__name__ for part in parts):
         notes.append("the best of the seeds, whose spread is not that of a run")
     return replace(claim, note="; ".join(filter(None, notes)))
 
@@ -51,6 +55,29 @@ def _refusing(why: str) -> Any:
         raise NotMeasurableError(why)
 
     return refuse
+
+
+def _at_one_end(measure: Any, keys: list[str], experiments: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Refuse to compare what runs end at, if they end at different rounds and do not stop by themselves."""
+
+    def measured(inputs: Any) -> Any:
+        names = [key.removeprefix("run:").split("/") for key in keys]
+        ends, words = [], []
+        for experiment, method in names:
+            settings = experiments.get(experiment, {})
+            if "logs" not in settings or settings.get("stopped"):
+                return measure(inputs)
+            history = inputs.run(experiment, method)
+            ends.append(history["round"].max())
+            words.append(runs.counts(history, method, settings.get("metrics", ())))
+        if len(set(ends)) > 1:
+            raise NotMeasurableError(
+                f"{'; '.join(words)}: compare them at one end, by until: {min(ends)}, or by Runs.at "
+                "on an axis; or state stopped: true, where runs stop by themselves"
+            )
+        return measure(inputs)
+
+    return measured
 
 
 def _parts(expression: Any) -> Iterator[Quantity]:

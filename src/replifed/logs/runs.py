@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from replifed.claims import curves as of
+from replifed.claims import printed as of_print
 from replifed.claims.claim import NotMeasurableError
-from replifed.claims.pairs import used_until
 from replifed.claims.quantities import Quantity, quantity, run
 from replifed.claims.samples import Sample
 from replifed.errors import ConfigError, unknown_name
+from replifed.logs.settings import TAKEN
 from replifed.parts import text_of
 from replifed.settings.reading import read_value
 
 # A number that no run has: it stands for what a run that diverged would have come to, and is a bound.
 _BEYOND = 1e12
+ROUND = "round"
 
 
 class Runs:
@@ -63,9 +66,12 @@ class Runs:
         return run(self.experiment, method)
 
     def curve(self, method: str, metric: str) -> Quantity:
-        """Curves of a metric, one a seed, in the rounds in which it was evaluated."""
-        self._better(metric)
-        return _curve(self.history(method), metric)
+        """Curves of a metric, one a seed, in the rounds in which it was evaluated.
+
+        Once a run has diverged, in whichever metric, its values are the worst that there are.
+        """
+        worst = np.inf if self._better(metric) == "lower" else -np.inf
+        return _curve(self.history(method), metric, worst)
 
     def first(self, method: str, metric: str) -> Quantity:
         """Value at the start."""
@@ -75,9 +81,12 @@ class Runs:
         """Value at the end; of a seed that diverged a bound is known, on the worse side."""
         return _bounded(of.last(self.curve(method, metric)))
 
-    def at(self, method: str, metric: str, wanted: int) -> Quantity:
-        """Value at the last recorded round up to `wanted`."""
-        return _bounded(of.at(self.curve(method, metric), wanted))
+    def at(self, method: str, metric: str, wanted: float, axis: str = "round") -> Quantity:
+        """Value at the last record up to `wanted`: a round, or what another `axis` such as seconds counts."""
+        if axis == ROUND:
+            return _bounded(of.at(self.curve(method, metric), wanted))
+        along = self._along(method, metric, axis)
+        return _bounded(_at(self.curve(method, metric), along, wanted, method, axis))
 
     def best_of_seeds(self, method: str, metric: str) -> Quantity:
         """The best seed's value at the end: one number of unknown spread, for a shape or an identity."""
@@ -91,24 +100,50 @@ class Runs:
     def rounds_to(
         self, method: str, metric: str, target: float, *, touch: bool = False, window: int = 1
     ) -> Quantity:
-        """Round from which on a run stays at the target or better, as `curves.rounds_to` has it."""
-        down = self._better(metric) == "lower"
-        curve = self.curve(method, metric) if down else _turned(self.curve(method, metric))
-        return of.rounds_to(curve, target if down else -target, touch=touch, window=window)
+        """Round from which on a run stays at the target or better, as `curves.rounds_to` has it.
 
-    def bits_to(self, method: str, metric: str, target: float) -> Quantity:
+        A run that gets there once and ends there has stopped at its target.
+        """
+        curve, target = self._falling(method, metric, target)
+        return of.rounds_to(curve, target, touch=touch, window=window, stops=True)
+
+    def used_to(self, method: str, metric: str, target: float, axis: str, *, touch: bool = False) -> Quantity:
+        """What an axis such as seconds counts until a run stays at the target or better; see `rounds_to`."""
+        curve, target = self._falling(method, metric, target)
+        return _used_to(curve, self._along(method, metric, axis), target, touch)
+
+    def bits_to(self, method: str, metric: str, target: float, *, touch: bool = False) -> Quantity:
         """Bits until a run stays at the target or better, where the logs count them."""
-        return _bits_to(
-            self.history(method), metric, target, 1.0 if self._better(metric) == "lower" else -1.0
-        )
+        return self.used_to(method, metric, target, "bits", touch=touch)
 
-    def reaches(self, method: str, metric: str, target: float) -> Quantity:
-        """True of each seed that comes to the target, and stays there."""
-        return _is_exact(self.rounds_to(method, metric, target))
+    def reaches(
+        self, method: str, metric: str, target: float, *, touch: bool = False, window: int = 1
+    ) -> Quantity:
+        """True of each seed that comes to the target, and stays there; with `touch`, that comes there."""
+        return _is_exact(self.rounds_to(method, metric, target, touch=touch, window=window))
+
+    def printed(self, number: str, method: str, metric: str, *, times: float = 1.0) -> Quantity:
+        """A number that is printed for a method, beside what each rule makes of its runs (`claims.printed`).
+
+        `times` leads from the logs' numbers to printed ones: 100 for shares that are printed as percentages.
+        """
+        better, history = self._better(metric), self.history(method)
+        named, survived = f"{metric} of {method}", _survived(history)
+        return of_print.cell(
+            _recorded(history, metric), number, better=better, name=named, times=times, survived=survived
+        )
 
     def survives(self, method: str, metric: str) -> Quantity:
         """True of each seed whose metric ends in a number."""
         return _survives(self.curve(method, metric))
+
+    def _falling(self, method: str, metric: str, target: float) -> tuple[Quantity, float]:
+        """Curves whose lower values are better, and the target on their scale."""
+        curve = self.curve(method, metric)
+        return (curve, target) if self._better(metric) == "lower" else (_turned(curve), -target)
+
+    def _along(self, method: str, metric: str, axis: str) -> Quantity:
+        return _axis(self.history(method), metric, method, axis, tuple(self.metrics))
 
     def _better(self, metric: str) -> str:
         if metric not in self.metrics:
@@ -117,8 +152,20 @@ class Runs:
 
 
 @quantity
-def _curve(history: pd.DataFrame, metric: str) -> of.Curves:
+def _curve(history: pd.DataFrame, metric: str, worst: float) -> of.Curves:
+    records = history.dropna(subset=[metric])
+    return of.curves(records.assign(**{metric: records[metric].mask(records["diverged"], worst)}), metric)
+
+
+@quantity
+def _recorded(history: pd.DataFrame, metric: str) -> of.Curves:
+    """Curves as they were logged, also of runs that diverged in another metric."""
     return of.curves(history.dropna(subset=[metric]), metric)
+
+
+@quantity
+def _survived(history: pd.DataFrame) -> NDArray:
+    return ~history.groupby("replicate")["diverged"].any().to_numpy()
 
 
 @quantity
@@ -147,15 +194,41 @@ def best(ends: Sample, better: str) -> Sample:
 
 
 @quantity
-def _bits_to(history: pd.DataFrame, metric: str, target: float, side: float) -> Sample:
-    if "bits" not in history:
-        raise NotMeasurableError("the logs count no bits: name their column, columns: {bits: ...}")
-    known = history.dropna(subset=[metric, "bits"])
-    # The logs count all that was sent; `used_until` adds what went up and down.
-    counted = known.assign(
-        **{metric: side * known[metric]}, bits_up=known["bits"], bits_down=0.0, sample_gradients=0.0
-    )
-    return used_until(counted, [side * target], metric)[side * target, "bits"]
+def _axis(history: pd.DataFrame, metric: str, method: str, axis: str, metrics: tuple[str, ...]) -> of.Curves:
+    """What an axis counts at each record of a metric."""
+    records = history.dropna(subset=[metric])
+    if axis not in records or records[axis].isna().any():
+        cure = "columns: {bits: ...}" if axis == "bits" else f"axes: {{{axis}: ...}}"
+        known = counts(history, method, metrics)
+        raise NotMeasurableError(f"{known}, but no {axis}: name their column, {cure}")
+    return of.curves(records, axis)
+
+
+def counts(history: pd.DataFrame, method: str, metrics: Iterable[str]) -> str:
+    """What the logs of a method count, and where each count ends."""
+    axes = [ROUND, *sorted(set(history) - {*metrics, *TAKEN} | ({"bits"} & set(history)))]
+    known = [f"{name} (to {history[name].max():.6g})" for name in axes if history[name].notna().any()]
+    return f"the logs of {method} count {', '.join(known)}"
+
+
+@quantity
+def _at(curve: of.Curves, along: of.Curves, wanted: float, method: str, axis: str) -> Sample:
+    ends = along.values[:, -1]
+    if (ends < wanted).any() or (along.values[:, 0] > wanted).any():
+        span = f"from {along.values[:, 0].max():.6g} to {ends.min():.6g}"
+        raise NotMeasurableError(f"{method} was logged {span} {axis} in all seeds, not at {wanted:g}")
+    index = (along.values <= wanted).sum(axis=1) - 1
+    return curve.sample(curve.values[np.arange(len(index)), index])
+
+
+@quantity
+def _used_to(curve: of.Curves, along: of.Curves, target: float, touch: bool) -> Sample:
+    there = of.rounds_to(curve, target, touch=touch, stops=True)
+    index = np.searchsorted(curve.rounds, there.values)[:, None]
+    # What is counted between two records is counted at the later one.
+    steps = np.diff(along.values, axis=1, prepend=0.0)
+    used, step = (np.take_along_axis(one, index, axis=1)[:, 0] for one in (along.values, steps))
+    return replace(there, values=used, below=step)
 
 
 @quantity

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from replifed.settings import fields
 from replifed.settings.fields import Maybe, refusal
@@ -13,7 +13,7 @@ from replifed.settings.fields import Maybe, refusal
 # What may stand in braces in a pattern of files, since a name says it.
 PLACES = ("method", "seed")
 # Names that a history gives other meanings.
-_TAKEN = ("method", "replicate", "round", "diverged", "bits", "experiment", "chaotic", "line")
+TAKEN = ("method", "replicate", "round", "diverged", "bits", "experiment", "chaotic", "line")
 
 
 class Columns(fields.Settings):
@@ -42,10 +42,18 @@ class Experiment(fields.Experiment):
     )
     columns: Columns = Field(default_factory=Columns, description="columns of the logs, by what they mean")
     metrics: fields.Named[Metric] = Field(description="recorded numbers by name, each with its better side")
+    axes: dict[fields.Text, fields.Text] = Field(
+        default_factory=dict,
+        description="what else grows beside the rounds, with its column, such as seconds, passes or epsilon",
+    )
     where: dict[fields.Text, Any] = Field(
         default_factory=dict, description="only lines whose columns hold these values"
     )
     replicates: Maybe[fields.Replicates] = Field(None, description="reported seeds; by default all")
+    stopped: bool = Field(
+        False,
+        description="runs end where they stop by themselves, and their last records count on",
+    )
     until: Maybe[fields.Natural] = Field(None, description="last round that counts, where logs go on")
     best_over: Maybe[fields.Text] = Field(
         None, description="of what each line is the best, such as eta or seeds: it is no run"
@@ -71,10 +79,17 @@ class Experiment(fields.Experiment):
     @field_validator("metrics")
     @classmethod
     def _free(cls, value: Any) -> Any:
-        if taken := sorted(set(value) & set(_TAKEN)):
+        if taken := sorted(set(value) & set(TAKEN)):
             raise refusal(
                 f"{taken[0]} is no name of a metric, it means something else; give another one, and `column`"
             )
+        return value
+
+    @field_validator("axes")
+    @classmethod
+    def _other(cls, value: Any, info: ValidationInfo) -> Any:
+        if taken := sorted(set(value) & {*TAKEN, *info.data.get("metrics", ())}):
+            raise refusal(f"{taken[0]} is no name of an axis, it means something else; give another one")
         return value
 
 
