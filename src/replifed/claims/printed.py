@@ -93,15 +93,15 @@ RULES = {
 # --- Printed numbers ------------------------------------------------------------------------------
 
 
-def half_digit(text: str) -> float | None:
-    """Half of the last printed digit; None of what is no finite number.
+def half_digit(text: Any) -> float | None:
+    """Half of the last digit of a printed number; None of what is no text of a finite number.
 
     >>> half_digit("62.35"), half_digit("1.2e-4"), half_digit("inf")
     (0.005, 5e-06, None)
     """
     try:
-        exponent = Decimal(text).as_tuple().exponent
-    except (InvalidOperation, TypeError):
+        exponent = Decimal(text).as_tuple().exponent if isinstance(text, str) else None
+    except InvalidOperation:
         return None
     return 0.5 * 10.0**exponent if isinstance(exponent, int) else None
 
