@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import replifed as rf
+from replifed.claims import scores
 from replifed.claims.files import remarks
 from replifed.claims.verdicts import measure
 from replifed.cli import main
@@ -94,6 +95,183 @@ def test_reached_means_stays():
     )
     assert verdict(claim, frame)[0] == "fails"
     assert verdict(claim, frame, until=ROUNDS - 2)[0] == "holds"
+
+
+def stopping(seeds=6, target=1e-4, patience=0, **rates):
+    """Runs that stop some rounds after they are at the target."""
+    rows = []
+    for name, rate in (rates or {"a": 0.5, "b": 0.4}).items():
+        for seed in range(1, seeds + 1):
+            loss, t, more = 1 + 0.001 * seed, 0, patience
+            while True:
+                rows.append((name, seed, t, loss, 1 - loss, 32 * t, 0.5 * t))
+                if loss <= target and (more := more - 1) < 0:
+                    break
+                loss, t = loss * rate, t + 1
+    return pd.DataFrame(rows, columns=["method", "seed", "round", "loss", "accuracy", "bits", "time"])
+
+
+@pytest.mark.parametrize(("metric", "target"), [("loss", 1e-4), ("accuracy", 1 - 1e-4)])
+@pytest.mark.parametrize("patience", [0, 3])
+def test_a_run_that_stops_at_its_target_has_reached_it(metric, target, patience):
+    frame = stopping(patience=patience)
+    there = frame[frame["loss"] <= 1e-4].groupby(["method", "seed"])[["round", "bits", "time"]].min()
+    for method in "ab":
+        known = Histories({method: logged([frame], settings_of(BETTER)).history(method)})
+        assert RUNS.reaches(method, metric, target)(known).values.all()
+        for found, column in (
+            (RUNS.rounds_to(method, metric, target), "round"),
+            (RUNS.bits_to(method, metric, target), "bits"),
+            (RUNS.bits_to(method, metric, target, touch=True), "bits"),
+        ):
+            assert found(known).values.tolist() == there.loc[method, column].tolist()
+    fewer = RUNS.bits_to("b", metric, target) < RUNS.bits_to("a", metric, target)
+    assert verdict(CLAIM.identity("fewer", "b needs fewer bits.", fewer), frame)[0] == "holds"
+    assert verdict(CLAIM.shape("not", "It gets there.", RUNS.reaches("a", metric, 2 * target - 1)), frame)[
+        0
+    ] == ("fails" if metric == "loss" else "holds")
+
+
+def test_a_run_that_left_its_target_needs_the_last_tenth():
+    """Dips below the target: one alone at the end is where a run may have stopped, a second one is not."""
+    loss = np.r_[np.full(20, 1.0), 0.05]
+    again = np.r_[np.full(10, 1.0), 0.05, np.full(9, 1.0), 0.05]
+    frame = pd.DataFrame(
+        {"method": ["once"] * 21 + ["twice"] * 21, "round": [*range(21)] * 2, "loss": [*loss, *again]}
+    )
+    for method, there in (("once", True), ("twice", False)):
+        known = Histories({method: logged([frame], settings_of({"loss": "lower"})).history(method)})
+        assert RUNS.reaches(method, "loss", 0.1)(known).values.tolist() == [there]
+        assert RUNS.reaches(method, "loss", 0.1, touch=True)(known).values.tolist() == [True]
+
+
+def test_seeds_that_stop_at_different_rounds():
+    frame = stopping(a=0.5)
+    frame = frame[~((frame["seed"] > 3) & (frame["round"] > 9))]
+    with pytest.raises(ReplifedError, match=r"end at different rounds: .* or stopped: true, where runs stop"):
+        logged([frame], settings_of(BETTER))
+    read = logged([frame], settings_of(BETTER, stopped=True))
+    assert read.remarks == ["a stops by itself: at 9 the seeds 4, 5, 6; at 14 the seeds 1, 2, 3"]
+    own = read.history("a")
+    assert own["round"].max() == 14 and not own["diverged"].any()
+    known, ends = Histories({"a": own}), frame.groupby("seed")["loss"].last()
+    assert RUNS.last("a", "loss")(known).values.tolist() == ends.tolist()
+    assert RUNS.reaches("a", "loss", 1e-4)(known).values.tolist() == [True] * 3 + [False] * 3
+    # What was evaluated before the last record counts, and a run that lost its loss has diverged.
+    sparse = frame.assign(accuracy=frame["accuracy"].where(frame["round"] % 4 == 0))
+    sparse.loc[(sparse["seed"] == 6) & (sparse["round"] > 4), "loss"] = np.nan
+    own = logged([sparse], settings_of(BETTER, stopped=True)).history("a")
+    assert own.groupby("replicate")["diverged"].any().tolist() == [False] * 5 + [True]
+
+
+# --- Axes beside rounds ---
+
+
+def test_an_axis_beside_rounds():
+    """b needs more rounds and less time."""
+    frame = stopping(a=0.4, b=0.5)
+    frame["time"] = frame["round"] * np.where(frame["method"] == "a", 10.0, 1.0)
+    better = {"loss": "lower"}
+    claims = [
+        CLAIM.identity(
+            "rounds", "More.", RUNS.rounds_to("b", "loss", 1e-4) > RUNS.rounds_to("a", "loss", 1e-4)
+        ),
+        CLAIM.identity(
+            "time",
+            "Less.",
+            RUNS.used_to("b", "loss", 1e-4, "seconds") < RUNS.used_to("a", "loss", 1e-4, "seconds"),
+        ),
+        CLAIM.identity(
+            "at", "Better.", RUNS.at("b", "loss", 14, "seconds") < RUNS.at("a", "loss", 14, "seconds")
+        ),
+        CLAIM.identity("early", "Not.", RUNS.at("b", "loss", 15, "seconds") < RUNS.first("b", "loss")),
+    ]
+    judged = rf.judge(frame, claims, better, axes={"seconds": "time"}, stopped=True)
+    assert judged["verdict"].tolist() == ["holds", "holds", "holds", "unchecked"]
+    assert "b was logged from 0 to 14 seconds in all seeds, not at 15" in judged["reason"].iloc[3]
+    known = Histories({"a": logged([frame], settings_of(better, axes={"seconds": "time"})).history("a")})
+    assert RUNS.at("a", "loss", 39.9, "seconds")(known).values.tolist() == (
+        frame[(frame["method"] == "a") & (frame["round"] == 3)]["loss"].tolist()
+    )
+    assert RUNS.used_to("a", "loss", 1e-4, "seconds")(known).below.tolist() == [10.0] * 6
+
+
+def test_methods_on_different_axes_are_refused_with_both_ends_named():
+    one, other = (
+        stopping(a=0.5),
+        stopping(b=0.4).drop(columns=["time", "bits"]).assign(epoch=lambda f: f["round"] / 2),
+    )
+    frame = pd.concat([one, other])
+    by = {
+        "a by seconds, b by seconds": ("seconds", "seconds"),
+        "a by seconds, b by passes": ("seconds", "passes"),
+        "a by seconds, b by round": ("seconds", ""),
+    }
+    for asked, axes in by.items():
+        one, other = (
+            RUNS.used_to(method, "loss", 1e-4, axis) if axis else RUNS.rounds_to(method, "loss", 1e-4)
+            for method, axis in zip("ab", axes, strict=True)
+        )
+        claim = CLAIM.order("time", "b needs less.", one - other, least=1.0)
+        found, told = verdict(claim, frame, axes={"seconds": "time", "passes": "epoch"})
+        assert found == "unchecked" and f"these are different axes ({asked}): " in told
+        assert "the logs of a count round (to 14), bits (to 448), seconds (to 7)" in told
+        assert "the logs of b count round (to 11), passes (to 5.5)" in told
+
+
+def test_ends_at_different_rounds_are_not_compared():
+    """What was promised does not deviate since one method's logs go on."""
+    frame = runs()
+    frame = frame[(frame["method"] == "FedAvg") | (frame["round"] < 5)]
+    claims = rf.Statements("mine", artefact="fig1")
+
+    @claims.sentence("s", "Abstract", "SCAFFOLD ends lower.", main=True)
+    def _s():
+        yield claims("o").order("It ends lower.", RUNS.ahead("scaffold", "fedavg", "loss"), least=0.01)
+
+    def status(**settings):
+        rows = rf.judge(frame, claims.all(), BETTER, **settings)
+        rows = rows.astype(object).where(rows.notna(), "").astype(str).to_dict("records")
+        return rows[0]["verdict"], scores.statements(rows)[0]["status"], rows[0]["reason"]
+
+    verdict, status_, reason = status()
+    assert (verdict, status_) == ("unchecked", "untestable")
+    assert "the logs of scaffold count round (to 4), bits (to 32)" in reason
+    assert "the logs of fedavg count round (to 19), bits (to 152)" in reason
+    assert "compare at one, by until: 4" in reason
+    assert status(until=4)[:2] == ("holds", "reproduced")
+    assert status(stopped=True)[0] == "fails"
+
+
+@pytest.mark.parametrize("name", ["round", "loss", "bits", "method"])
+def test_an_axis_of_another_name_is_refused(name):
+    with pytest.raises(ReplifedError, match=f"{name} is no name of an axis"):
+        settings_of(BETTER, axes={name: "time"})
+
+
+def test_a_run_that_diverges_in_any_column_has_diverged():
+    """Its accuracy stays at chance, which is no result; a column that nobody fills any more is no sign."""
+    frame = runs().drop(columns="bits").assign(late=1.0, grad=np.inf)
+    frame.loc[frame["round"] > 15, "late"] = np.nan
+    frame.loc[frame["round"] < 19, "grad"] = 1.0
+    frame.loc[frame["method"] == "FedAvg", "grad"] = 1.0
+    lost = (frame["method"] == "SCAFFOLD") & frame["seed"].isin([2, 5]) & (frame["round"] > 7)
+    frame.loc[lost, "loss"], frame.loc[lost, "accuracy"] = np.nan, 0.1
+    read = logged([frame.drop(columns="grad")], settings_of({"accuracy": "higher"}))
+    assert read.remarks == ["scaffold: loss ends in no number in the seeds 2, 5, which diverged"]
+    known = Histories({"scaffold": read.history("scaffold")})
+    assert RUNS.survives("scaffold", "accuracy")(known).values.tolist() == [
+        True,
+        False,
+        True,
+        True,
+        False,
+        True,
+    ]
+    assert RUNS.last("scaffold", "accuracy")(known).bounds.tolist() == [0, -1, 0, 0, -1, 0]
+    whole = logged([frame.drop(columns="loss")], settings_of({"accuracy": "higher"}))
+    lost = "scaffold: grad ends in no number in the seeds 1, 2, 3, 4, 5 and 1 more, which diverged"
+    assert whole.remarks == [lost]
 
 
 def test_copies_of_one_run_are_one():

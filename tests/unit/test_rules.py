@@ -12,6 +12,7 @@ import pytest
 from planted_paper import spread
 from replifed.claims import rules, scores
 from replifed.claims.claim import Claim, Measured
+from replifed.claims.printed import Printed
 from replifed.claims.rules import AGAINST, FAILS, HOLDS, OPEN, UNCHECKED, Corrected
 from replifed.claims.verdicts import judge
 
@@ -30,6 +31,11 @@ def of(values, bounds=(), corrected=None, **more):
     own = {field.name: more.pop(field.name) for field in fields(Measured) if field.name in more}
     every = np.array([*bounds, *[0] * (len(values) - len(bounds))], dtype=int)
     return Measured(np.array(values), every, **own), corrected, more
+
+
+def table(found, **more):
+    """Which numbers of a table come out by the rule `last`."""
+    return Printed(np.array(found), rule="last", **more), None, {}
 
 
 def two(mean, half):
@@ -216,6 +222,33 @@ CASES = {
             of([True] * 999 + [False], tolerance=0.5),  # it knows no share
         ),
         (OPEN, "1 of 3 cases are not known, which could turn it", of([True, True], undecided=1)),
+    ],
+    "printed": [
+        (
+            *(
+                FAILS,
+                "no rule gives the printed numbers; the nearest is the mean of the last records: a is 1",
+            ),
+            table([True, False], off="a is 1", chance=0.0),
+        ),
+        (
+            OPEN,
+            "the mean of the last records gives the printed digits, but of 12 rules one does so by luck in "
+            "5.1 % of cases",
+            table([True], chance=0.051, tried=12),
+            table([True], chance=0.051, tried=12, stated="last"),
+        ),
+        (
+            *(HOLDS, "the mean of the last records, as stated, gives the printed numbers; by luck in 5 %"),
+            table([True, True], chance=0.05, stated="last"),
+        ),
+        (
+            HOLDS,
+            "the mean of the last records, which the text does not state, gives the printed numbers; of 12 "
+            "rules one does so by luck in 1 %",
+            table([True], chance=0.01, tried=12),
+            table([True], chance=0.01, tried=12, stated="best"),
+        ),
     ],
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from inspect import unwrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,7 +166,7 @@ def cell(
 
 def is_cell(one: Any) -> bool:
     """Whether a quantity is a printed number beside its runs."""
-    return isinstance(one, Quantity) and one.function is cell.__wrapped__  # type: ignore[attr-defined]
+    return isinstance(one, Quantity) and one.function is unwrap(cell)
 
 
 # --- A table --------------------------------------------------------------------------------------

@@ -73,7 +73,8 @@ def judge(
     name, chosen = next(iter(names), "runs"), settings_of(better, **settings)
     runs = logged([frame], chosen)
     inputs = _Inputs(name, runs, chosen.data)
-    judged = measure(guarded(claims, {name: {"logs": "", **settings}}), inputs, "paper")
+    known = {name: {"logs": "", "metrics": better, **settings}}
+    judged = measure(guarded(claims, known), inputs, "paper")
     hints = [[meant(key.rpartition("/")[2], runs.labels) for key in inputs.lost(claim)] for claim in claims]
     judged["reason"] += ["".join(one) for one in hints]
     judged.attrs["remarks"] = runs.remarks

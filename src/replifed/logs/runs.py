@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -197,11 +198,23 @@ def best(ends: Sample, better: str) -> Sample:
 def _axis(history: pd.DataFrame, metric: str, method: str, axis: str, metrics: tuple[str, ...]) -> of.Curves:
     """What an axis counts at each record of a metric."""
     records = history.dropna(subset=[metric])
-    if axis not in records or records[axis].isna().any():
+    if lacks(records, axis):
         cure = "columns: {bits: ...}" if axis == "bits" else f"axes: {{{axis}: ...}}"
         known = counts(history, method, metrics)
         raise NotMeasurableError(f"{known}, but no {axis}: name their column, {cure}")
     return of.curves(records, axis)
+
+
+def axis_of(part: Quantity) -> str:
+    """The axis along which a part of an expression counts; "" if it counts along none."""
+    if part.function is unwrap(_axis):
+        return part.arguments[3]
+    return ROUND if part.function is unwrap(of.rounds_to) else ""
+
+
+def lacks(history: pd.DataFrame, axis: str) -> bool:
+    """Whether logs count something else than an axis."""
+    return axis not in history or bool(history[axis].isna().any())
 
 
 def counts(history: pd.DataFrame, method: str, metrics: Iterable[str]) -> str:
