@@ -127,9 +127,6 @@ def test_a_run_that_stops_at_its_target_has_reached_it(metric, target, patience)
             assert found(known).values.tolist() == there.loc[method, column].tolist()
     fewer = RUNS.bits_to("b", metric, target) < RUNS.bits_to("a", metric, target)
     assert verdict(CLAIM.identity("fewer", "b needs fewer bits.", fewer), frame)[0] == "holds"
-    assert verdict(CLAIM.shape("not", "It gets there.", RUNS.reaches("a", metric, 2 * target - 1)), frame)[
-        0
-    ] == ("fails" if metric == "loss" else "holds")
 
 
 def test_a_run_that_left_its_target_needs_the_last_tenth():
@@ -223,7 +220,7 @@ def test_ends_at_different_rounds_are_not_compared():
     """What was promised does not deviate since one method's logs go on."""
     frame = runs()
     frame = frame[(frame["method"] == "FedAvg") | (frame["round"] < 5)]
-    claims = rf.Statements("mine", artefact="fig1")
+    claims = rf.Statements("mine", artefact="fig1", runs="own runs")
 
     @claims.sentence("s", "Abstract", "SCAFFOLD ends lower.", main=True)
     def _s():

@@ -93,11 +93,15 @@ def test_a_rule_finds_the_table_that_it_made(rule):
     row, statement = judged(claim(numbers, rule))
     assert (row["verdict"], statement["status"], row["options"]) == ("holds", "reproduced", "")
     row, statement = judged(claim(numbers))
-    assert (row["verdict"], row["options"], row["account"]) == ("holds", f"rule: {rule}", "")
-    assert statement["status"] == "depends" and re.search(r"one does so by luck in 0\.0\d+ %", row["reason"])
+    assert (row["verdict"], row["options"], row["settings"]) == ("holds", f"rule: {rule}", "")
+    assert statement["status"] == "conditional" and re.search(
+        r"one does so by luck in 0\.0\d+ %", row["reason"]
+    )
     other = "best" if rule == "last" else "last"
     row, statement = judged(claim(numbers, other))
-    assert (statement["status"], row["options"]) == ("depends", f"rule: {rule}")
+    assert (statement["status"], row["options"]) == ("conditional", f"rule: {rule}")
+    assert (statement["gap"], statement["replaces"]) == ("against the text", f"rule: {other}")
+    assert statement["evidence"] == "authors' logs"
     assert f"the text says {printed.RULES[other].words}: " in row["note"]
 
 
@@ -299,5 +303,5 @@ def test_two_tables_of_one_sentence_need_one_rule():
         rows = rf.judge(FRAME, claims.all(), BETTER).astype(object).where(lambda f: f.notna(), "")
         return scores.statements(rows.astype(str).to_dict("records"))[0]["status"]
 
-    assert status(best, dict(list(best.items())[:2])) == "depends"
+    assert status(best, dict(list(best.items())[:2])) == "conditional"
     assert status(best, last) == "inconclusive"

@@ -281,22 +281,24 @@ def _misses(cells: Sequence[Cell], place: int) -> str:
 # --- Verdicts -------------------------------------------------------------------------------------
 
 
-def reading(claim: Claim, measured: Measured | None, verdict: str) -> dict[str, str]:
-    """Columns of a table that comes out by a rule that the text does not state: it is another reading.
+def settings(claim: Claim, measured: Measured | None, verdict: str) -> dict[str, str]:
+    """Columns of a table that comes out by a rule that the text does not state: these are other settings.
 
-    So the statement holds in other settings than the printed ones, which are named.
+    They fill a gap of a text that states no rule, or replace the rule that it states.
     """
     if not isinstance(measured, Printed) or verdict != "holds" or measured.as_stated:
         return {}
-    option, whole = f"rule: {measured.rule}", claim.reading
-    said = RULES[measured.stated].words if measured.stated else "nothing"
-    evidence = f"{option}, chosen: it gives all numbers, but the text says {said}"
-    sources = [*claim.axes.sources(claim.options), "chosen"]
+    axes, options = claim.axes, claim.options
+    replaced = f"rule: {measured.stated}" * bool(measured.stated)
     return {
-        "options": "; ".join(filter(None, (whole, option))),
-        "sources": "; ".join(sources),
-        "source": max(claim.axes.source(claim.options), "chosen", key=SOURCES.index),
-        "account": "",
+        "options": _joined(claim.settings, f"rule: {measured.rule}"),
+        "settings": "",
+        "sources": _joined(*axes.sources(options), "chosen"),
+        "source": max(axes.source(options), "chosen", key=SOURCES.index),
         "departure": "uncertain",
-        "evidence": "; ".join(filter(None, (claim.axes.evidence(claim.options), evidence))),
+        "replaces": _joined(axes.replaces(options), replaced),
     }
+
+
+def _joined(*texts: str) -> str:
+    return "; ".join(filter(None, texts))

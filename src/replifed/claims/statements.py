@@ -12,6 +12,7 @@ from replifed.claims import printed as of_print
 from replifed.claims.axes import Axes
 from replifed.claims.claim import Claim, Kind
 from replifed.claims.evidence import KINDS as EVIDENCE
+from replifed.claims.evidence import LOGS
 from replifed.claims.places import fault
 from replifed.claims.quantities import Quantity, as_measured
 from replifed.claims.sentences import Sentence
@@ -150,7 +151,9 @@ class Statements:
 
     def _of_sentence(self, one: Sentence, claims: Sequence[Claim]) -> dict[str, Any]:
         """Fields that all claims on a sentence have."""
-        evidence = one.evidence or self.runs * all(claim.needs for claim in claims if not claim.informs)
+        making = [claim for claim in claims if not claim.informs]
+        printed = bool(making) and all(claim.kind == "printed" for claim in making)
+        evidence = one.evidence or LOGS * printed or self.runs * all(claim.needs for claim in making)
         if not evidence:
             raise fault(f"{one.name} needs evidence=, one of {', '.join(EVIDENCE)}")
         texts = {"statement_id": one.name, "place": one.place, "sentence": one.says, "main": one.main}
@@ -254,7 +257,7 @@ class Statement:
         if measured is not None:
             given["needs"], given["expression"] = measured.needs, measured
             given["measure"] = lambda inputs: as_measured(measured(inputs))
-            given["evidence"] = self.of.runs if measured.needs else ""
+            given["evidence"] = LOGS if kind == "printed" else self.of.runs if measured.needs else ""
         if unknown := sorted(set(given) - _FIELDS):
             raise fault(f"{self.of.paper}.{self.name}: a claim has no {', '.join(unknown)}")
         self.of.axes.check(given["options"], f"{self.of.paper}.{self.name}")

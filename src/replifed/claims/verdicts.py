@@ -276,7 +276,7 @@ def _row(
         row |= {"p_value": single.p_value, "p_holm": whole.p_holm}
         if result.twins and not result.twins_are_lost:
             row["twins"] = " ".join(perturbed)
-        row |= _effect(claim, measured) | printed.reading(claim, measured, final.verdict)
+        row |= _effect(claim, measured) | printed.settings(claim, measured, final.verdict)
         count = measured.count
         row["seeds"] = f"{count} of {claim.shared}" if claim.shared and count else count
         notes += _remarks(claim, measured, bool(result.twins), whole.verdict, final.verdict)
