@@ -260,3 +260,8 @@ def test_every_deviation_says_what_it_hangs_on():
     for one in scores.statements(rows.values()):
         failing = [name for name in one["claims"].split() if rows[name]["verdict"] == "fails"]
         assert one["status"] != "deviates" or any(CLAIMS[name].note for name in failing), one["statement_id"]
+
+
+def test_every_shape_says_what_would_make_it_fail():
+    shapes = [claim for claim in CLAIMS.values() if claim.kind == "shape" and claim.measure is not None]
+    assert shapes and all(claim.fails for claim in shapes)

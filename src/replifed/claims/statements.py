@@ -12,7 +12,7 @@ from replifed.claims import printed as of_print
 from replifed.claims.axes import Axes
 from replifed.claims.claim import Claim, Kind
 from replifed.claims.evidence import KINDS as EVIDENCE
-from replifed.claims.evidence import LOGS
+from replifed.claims.evidence import LOGS, OWN
 from replifed.claims.places import fault
 from replifed.claims.quantities import Quantity, as_measured
 from replifed.claims.sentences import Sentence
@@ -49,7 +49,7 @@ class Statements:
     axes : what it leaves open.
     suffix : maps settings, options by axis, to what they add to an id; by default the options that depart
         from the printed settings.
-    runs : what a sentence rests on whose claims all read runs, if it says nothing else: "own runs",
+    runs : what a sentence rests on whose claims all read runs, if it says nothing else: "own runs" (default),
         "re-execution" (of the authors' random numbers) or "authors' logs".
     common : keywords that all claims have in common; by default the artefact is the first part of the name.
     """
@@ -153,7 +153,7 @@ class Statements:
         """Fields that all claims on a sentence have."""
         making = [claim for claim in claims if not claim.informs]
         printed = bool(making) and all(claim.kind == "printed" for claim in making)
-        evidence = one.evidence or LOGS * printed or self.runs * all(claim.needs for claim in making)
+        evidence = one.evidence or LOGS * printed or (self.runs or OWN) * all(one.needs for one in making)
         if not evidence:
             raise fault(f"{one.name} needs evidence=, one of {', '.join(EVIDENCE)}")
         texts = {"statement_id": one.name, "place": one.place, "sentence": one.says, "main": one.main}
