@@ -230,3 +230,61 @@ def test_a_keyword_that_no_claim_has_is_refused():
     said = refused(lambda: claim("x", says="y").identity("It holds.", formula(lambda: np.array([True]))))
     assert said.endswith("p.x: a claim has no says")
     assert "Axes(Axis(" in refused(lambda: Statements("p", {"own": "chosen"}))
+
+
+def test_a_search_is_made_anew_under_other_options():
+    """Planted: a rho that was searched with the mean, in settings with the sum."""
+    rho = Axis("rho", "?", Option("best", "chosen", "a grid", searched={"loss": ["mean"]}))
+    claim = Statements("p", Axes(LOSS, rho), artefact="fig1", unit="rounds")
+    runs = formula(lambda: np.array([1.0, 2.0]))
+    claim("x", options={"loss": "mean", "rho": "best"}).order("It.", runs)
+    said = refused(lambda: claim("x", options={"loss": "sum", "rho": "best"}).order("It.", runs))
+    assert said.endswith(
+        'p.x: "rho: best" was searched under "loss: mean" alone; search it anew under "sum", or declare '
+        "that this is not run"
+    )
+    unknown = Option("best", "chosen", "a grid", searched={"step": ["own"]})
+    assert 'no axis "step"' in refused(lambda: Axes(Axis("rho", "?", unknown)))
+
+
+def test_an_option_may_say_why_it_was_not_run():
+    step = Axis(
+        "step", "?", Option("own", "printed", "(3)", not_run="it takes a day"), Option("1", "chosen", ".")
+    )
+    claim = Statements("p", Axes(step), artefact="fig1")
+    said = refused(lambda: claim("x", options={"step": "own"}).identity("It.", formula(np.ones, 1)))
+    assert said.endswith('p.x: no run has "step: own", since it takes a day')
+    assert Axes(step).printed == {"step": "own"} and Axes(step).names({"step": "1"}) == ""
+
+
+def test_an_option_without_a_source_a_shape_that_cannot_fail_and_a_gap_without_an_axis_are_refused():
+    assert 'option "mean" has no source' in refused(lambda: Axis("loss", "?", Option("mean")))
+    assert "sim has gaps without an axis: rho" in refused(lambda: Axes(LOSS, gaps={"sim": ["rho"]}))
+    claim = Statements("p", artefact="fig1")
+    assert "what would make it fail" in refused(lambda: claim.shape("x", "It.", formula(np.ones, 1)))
+
+
+def test_a_sentence_says_what_it_rests_on():
+    assert "evidence 'belief'" in refused(lambda: Statements("p", runs="belief"))
+    for runs, evidence, wanted in (("own runs", "", None), ("", "formula", "formula"), ("", "", None)):
+        claim = Statements("p", runs=runs, artefact="fig1")
+
+        @claim.sentence("a", "Section 1", "It is one.", evidence=evidence)
+        def _(claim=claim):
+            yield claim.identity("a", "It is.", formula(np.ones, 1))
+
+        if wanted:
+            assert claim.all()[0].evidence == wanted
+        else:
+            assert "p.a needs evidence=, one of formula" in refused(claim.all)
+
+
+def test_one_fact_has_one_status_and_a_reply_its_date():
+    claim = Statements("p", artefact="fig1")
+    assert "begins with its date" in refused(lambda: claim.sentence("a", "1", "It is.", reply="the mean"))
+    assert "no statement before it is called a" in refused(lambda: claim.also("a", "2", "So it is."))
+    one = claim.sentence("a", "1", "It is.", evidence="formula", reply="2026-12-01: the mean")
+    one(lambda: iter([claim.identity("a", "It is.", formula(np.ones, 1))]))
+    claim.also("a", "2", "So it is.")
+    assert [(one.name, one.place) for one in claim.sentences] == [("p.a", "1"), ("p.a", "2")]
+    assert len(claim.all()) == 1

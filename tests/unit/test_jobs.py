@@ -8,7 +8,7 @@ import pytest
 import planted_paper
 from replifed import parts
 from replifed.claims import scores, tables
-from replifed.claims.reference import accept
+from replifed.claims.reference import accept, new
 from replifed.claims.verdicts import COLUMNS
 from replifed.errors import ConfigError, DataError, ReplifedError
 from replifed.papers import jobs
@@ -129,7 +129,7 @@ def test_a_claim_is_measured_with_those_that_its_test_is_corrected_with(demo):
         return [one.id.removeprefix("demo.") for one in jobs.claim_and_family("demo", name)]
 
     assert measured_with("table1.rate.sum-own") == ["table1.rate.sum-own", "table1.held.sum-own"]
-    # Of one artefact and reading, which is what ids end in.
+    # Of one artefact and choice of settings, which is what ids end in.
     assert measured_with("more.own") == ["faster.own", "fewer.own", "more.own"]
     assert measured_with("stalls") == ["stalls"]
     with pytest.raises(
@@ -172,6 +172,28 @@ def test_pages_pictures_and_score_are_written_from_a_reference(demo, tmp_path):
     before = {file: file.read_bytes() for file in folder.iterdir()}
     jobs.document(folder, tmp_path / "golden.csv", readme, score, ruled)
     assert {file: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_claims_that_are_newer_than_the_reference_are_not_run_yet(demo, tmp_path):
+    """Those of the reference that are gone are left out; finding and score say so."""
+    rows = [row for row in planted_paper.rows() if row["statement_id"] != "demo.abstract.faster"]
+    gone = rows[0] | {"id": "demo.gone", "statement_id": "demo.gone", "sentence": "It was."}
+    tables.write(tmp_path / "claims.csv", COLUMNS, [*rows, gone])
+    accept(tmp_path / "claims.csv", tmp_path / "golden.csv")
+    (tmp_path / "demo/finding.md").write_text("It saves {demo.faster.measured:.0f} rounds.")
+    files = [tmp_path / name for name in ("README.md", "score.md", "rules.md")]
+    for file in files:
+        whats = ("rules", "statuses") if file.name == "rules.md" else ("score",)
+        file.write_text("".join("{}\n{}\n".format(*lines_around(what)) for what in whats))
+    jobs.document(tmp_path / "pages", tmp_path / "golden.csv", *files)
+    text = (tmp_path / "pages/demo.md").read_text()
+    assert "It saves (not run yet) rounds." in text and "demo.gone" not in text
+    assert "**not run yet**: the reference has not run all its claims" in text
+    assert "1 not run yet" in files[0].read_text()
+    assert new(tmp_path / "claims.csv", tmp_path / "golden.csv") == []
+    tables.write(tmp_path / "more.csv", COLUMNS, planted_paper.rows())
+    found = new(tmp_path / "more.csv", tmp_path / "golden.csv")
+    assert found[0] == "demo.faster" and {name.split(".")[1] for name in found} == {"faster"}
 
 
 def test_what_is_collected_has_statements_and_sentences_without_claims(demo, tmp_path):

@@ -214,7 +214,7 @@ def test_a_page_shows_axes_sentences_and_deviations(tmp_path):
         line(
             *("Table 1, row 2", "With noise it is 0.61."),
             "**conditional** (against the text): it fails as printed; it holds in 1 of 1 others; it holds in "
-            "the inferred settings, which replace `loss: mean` and were not fitted on it",
+            'the inferred settings, which replace "loss: mean" and were not fitted on it',
             *(OWN, "`demo.table1.held` (2 claims)"),
         ),
         "| Table 1, row 3 | it is so |  |  | none: it is defined so |",

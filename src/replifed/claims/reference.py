@@ -46,6 +46,12 @@ def compare(claims: File, golden: File) -> tuple[int, list[str]]:
     return sum(row is not None for _, row, _ in pairs), lines
 
 
+def new(claims: File, golden: File) -> list[str]:
+    """Measured claims that have no reference, for whatever data, by id."""
+    referenced = {row["id"] for row in known(golden).values()}
+    return [row["id"] for row in read(claims) if row["id"] not in referenced]
+
+
 def _pairs(rows: Sequence[Row], golden: File) -> list[tuple[str, Row | None, Row]]:
     """Claims with their references, by key; None in the place of a claim that its paper no longer makes."""
     references = known(golden)

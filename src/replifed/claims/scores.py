@@ -109,7 +109,7 @@ def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
         algebra_fails=group[0]["evidence"] == evidence.FORMULA and any(one.verdict == FAILS for one in ran),
         fitted=frozenset(one.verdict for one in ran if one.fitted),
         gap=decided.gap if decided else FILLS,
-        replaces="; ".join(f"`{one}`" for one in decided.replaces) if decided else "",
+        replaces=" and ".join(f'"{one}"' for one in decided.replaces) if decided else "",
         miss=_miss(missing) if missing else "",
     )
     status, reason = rules.decide(rules.of_statement(came))

@@ -160,7 +160,8 @@ def _check(arguments: argparse.Namespace) -> int:
     compared, faults = reference.compare(arguments.file, golden)
     if not compared:
         raise ReplifedError(f"{golden} has no reference for any claim in {arguments.file}")
-    print("\n".join([*faults, f"{compared} claims compared with {golden}, {len(faults)} moved"]))
+    new = [f"{name}: new, without a reference" for name in reference.new(arguments.file, golden)]
+    print("\n".join([*faults, *new, f"{compared} claims compared with {golden}, {len(faults)} moved"]))
     return 1 if faults else 0
 
 

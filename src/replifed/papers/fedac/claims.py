@@ -40,7 +40,8 @@ AXES = Axes(
             "20 seeds, each method at the best of three steps on other seeds",
             kind="equivalent",
         ),
-    )
+    ),
+    gaps={**{name: ["random"] for name in L2}, **{f"fresh{name[3:]}": [] for name in L2}},
 )
 AUTHORS, OWN = {"random": "authors"}, {"random": "own"}
 # Settings have no part in ids.
