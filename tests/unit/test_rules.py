@@ -331,25 +331,25 @@ ON_STATEMENTS = {
         "conditional",
         "it holds in other settings, which fill gaps and were not fitted on it; its orders are corrected "
         "for the number of settings",
-    ): [{"printed": FAILS, "other": True, "fitted": {HOLDS}}, {"other": True}],
+    ): [{"printed": FAILS, "other": True, "only_fitted": True}, {"other": True}],
     ("deviates", "it fails in the printed settings"): [
-        {"printed": FAILS, "fitted": {HOLDS}},
+        {"printed": FAILS, "only_fitted": True, "miss": "+1"},
         {"printed": FAILS, "unfitted": {HOLDS}},  # not after correction
     ],
-    ("deviates", "it fails by algebra, whatever the settings"): [{"algebra_fails": True, "fitted": {FAILS}}],
+    ("deviates", "it fails by algebra, whatever the settings"): [{"algebra_fails": True, "miss": "+1"}],
     (
         "deviates",
         "the printed settings cannot be run, and it fails in all others without a fitted option",
-    ): [{"unfitted": {FAILS}, "fitted": {HOLDS}}],
+    ): [{"unfitted": {FAILS}, "only_fitted": True}],
     ("inconclusive", "it holds only with settings that were fitted on it"): [
-        {"fitted": {HOLDS, FAILS}},
-        {"printed": OPEN, "fitted": {HOLDS}},
+        {"only_fitted": True, "miss": "+1"},
+        {"printed": OPEN, "only_fitted": True},
     ],
     ("inconclusive", "the printed settings cannot be run; the fit misses it by +1 rounds"): [
-        {"fitted": {FAILS}, "miss": "+1 rounds"}
+        {"miss": "+1 rounds"}
     ],
     ("inconclusive", "no settings decide it"): [
-        {"printed": OPEN, "unfitted": {FAILS}, "fitted": {FAILS}},
+        {"printed": OPEN, "unfitted": {FAILS}, "miss": "+1"},
         {"unfitted": {FAILS, OPEN}},
         {},
     ],

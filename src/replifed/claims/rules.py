@@ -336,32 +336,32 @@ class Found(NamedTuple):
     other: bool = False  # it holds in other settings that were not fitted on it
     unfitted: frozenset[str] = frozenset()  # verdicts in all other settings without a fitted option
     algebra_fails: bool = False  # it rests on formulas, and fails in some settings
-    fitted: frozenset[str] = frozenset()  # verdicts in the inferred settings, and others with a fitted option
+    only_fitted: bool = False  # it holds in settings that were fitted on it
     gap: str = FILLS  # of the settings in which it holds: whether they fill gaps
     replaces: str = ""  # the printed options that these replace
-    miss: str = ""  # by how much the fit misses it
+    miss: str = ""  # by how much it fails in the inferred settings, or else in others with a fitted option
 
 
 def of_statement(found: Found) -> list[Rule]:
     """The rules of a statement's status."""
-    which = "which fill gaps" if found.gap == FILLS else "which replace {replaces}"
-    facts = {"replaces": found.replaces, "miss": found.miss}
+    which = "fill gaps" if found.gap == FILLS else f"replace {found.replaces}"
+    facts = {"which": which, "miss": found.miss}
     printed, not_run = found.printed, found.printed == NOT_RUN
-    others_fail, only_fitted = found.unfitted == {FAILS}, HOLDS in found.fitted
-    misses = not_run and not found.unfitted and FAILS in found.fitted
+    others_fail = found.unfitted == {FAILS}
+    misses = not_run and not found.unfitted and found.miss
     return [
         Rule(not found.measured, "untestable", "nothing was measured, or on surrogate data alone"),
         Rule(printed == HOLDS, "reproduced", "it holds in the printed settings"),
         Rule(
             found.inferred,
             "conditional",
-            f"it holds in the inferred settings, {which} and were not fitted on it",
+            "it holds in the inferred settings, which {which} and were not fitted on it",
             facts,
         ),
         Rule(
             found.other,
             "conditional",
-            f"it holds in other settings, {which} and were not fitted on it; its orders are corrected "
+            "it holds in other settings, which {which} and were not fitted on it; its orders are corrected "
             "for the number of settings",
             facts,
         ),
@@ -372,7 +372,7 @@ def of_statement(found: Found) -> list[Rule]:
             "deviates",
             "the printed settings cannot be run, and it fails in all others without a fitted option",
         ),
-        Rule(only_fitted, "inconclusive", "it holds only with settings that were fitted on it"),
+        Rule(found.only_fitted, "inconclusive", "it holds only with settings that were fitted on it"),
         Rule(
             misses, "inconclusive", "the printed settings cannot be run; the fit misses it by {miss}", facts
         ),

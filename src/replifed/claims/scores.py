@@ -99,7 +99,8 @@ def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
     once = next((one for one in free if INFERRED not in one.names and _stands_once(one, len(ran))), None)
     decided = held_out or once
     in_printed, in_inferred = (NOT_RUN if one is None else one.verdict for one in (printed, inferred))
-    missing = next((one for one in ran if one.fitted and one.verdict == FAILS), None)
+    fits = sorted((one for one in ran if one.fitted), key=lambda one: INFERRED not in one.names)
+    missing = next((one for one in fits[:1] if one.verdict == FAILS), None)
     came = Found(
         measured=any(row["verdict"] != UNCHECKED for row in group),
         printed=in_printed,
@@ -107,7 +108,7 @@ def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
         other=once is not None,
         unfitted=frozenset(one.verdict for one in ran if not one.fitted),
         algebra_fails=group[0]["evidence"] == evidence.FORMULA and any(one.verdict == FAILS for one in ran),
-        fitted=frozenset(one.verdict for one in ran if one.fitted),
+        only_fitted=any(one.fitted_on_it for one in holding),
         gap=decided.gap if decided else FILLS,
         replaces=" and ".join(f'"{one}"' for one in decided.replaces) if decided else "",
         miss=_miss(missing) if missing else "",

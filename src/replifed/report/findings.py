@@ -44,7 +44,7 @@ def main_claims(statements: list[dict[str, str]], claims: list[dict[str, Any]]) 
     return [
         one
         | {
-            "others": _others(one),
+            "why": "; ".join(filter(None, (one["reason"], _others(one)))),
             "measured": measured(one, by_id) + _quantity(one, by_id),
             "first": one["claims"].split()[0],
             "picture": picture(of[one["statement_id"]]),
