@@ -49,7 +49,7 @@ def status(claims):
 
 
 def shapes(verdicts, make=None):
-    """A sentence with one shape in each reading: of "mean", "sum" and the others, whether it holds."""
+    """A sentence with one shape for each choice of settings, such as "mean own", and whether it holds."""
     claim = make or Statements("p", axes(), artefact="fig1")
     return [
         claim("faster", options=dict(zip(("loss", "step"), reading.split(), strict=True))).shape(
@@ -60,7 +60,7 @@ def shapes(verdicts, make=None):
 
 
 def undecided(reading):
-    """An order in a reading that its three values do not decide."""
+    """An order in settings that its three values do not decide."""
     claim = Statements(
         "p", axes(), artefact="fig1", options=dict(zip(("loss", "step"), reading.split(), strict=True))
     )
@@ -105,7 +105,7 @@ def test_a_sixth_choice_of_settings_betters_no_headline():
 
 
 def test_an_order_in_one_of_many_settings_is_corrected_for_their_number():
-    """Planted: a difference that five per cent of readings show by chance."""
+    """Planted: a difference that five per cent of settings show by chance."""
     claim = Statements("p", axes(), artefact="fig1")
 
     def order(reading, values):

@@ -152,5 +152,5 @@ def test_orders_by_chance():
     numbers = {"kind": "order", "p_value": "0.01", "ci_low": "1", "ci_high": "3"}
     orders = [line(f"o{n}", "holds", measured=str(n), **numbers) for n in range(40)]
     assert by_chance(orders) == (40, 1.0, 0.025)
-    # Two readings that come to the same step are one run.
+    # Two choices of settings that come to the same step are one run.
     assert by_chance([*orders, {**orders[0], "options": "step: own"}]) == (40, 1.0, 0.025)

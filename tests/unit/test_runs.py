@@ -26,6 +26,7 @@ from replifed.claims.files import MARKS
 from replifed.claims.verdicts import COLUMNS
 from replifed.cli import make
 from replifed.errors import DataError
+from replifed.papers import jobs
 from replifed.papers.jobs import every_claim
 from replifed.runs import archived, certified, compared, frames, kept, opened, page
 from replifed.runs.causes import Causes
@@ -864,6 +865,21 @@ def test_a_statement_has_its_status_here_and_in_the_reference():
     assert first == one["statement_id"]
     here = f"{MARKS[one['status']]} {one['status']}: {one['reason']}"
     assert told == [f"  {here}", f"  reference run: {here}"]
+
+
+def test_statuses_of_the_reference_are_those_of_rules_sentences_and_axes_now(tmp_path):
+    names = ("claims.csv", "statements.csv", "not_claimed.csv", "manifest.csv")
+    for name in names:
+        shutil.copy(ROOT / "reference" / name, tmp_path)
+    assert jobs.restate(tmp_path) == []
+    kept_as = {name: (ROOT / "reference" / name).read_bytes() for name in names}
+    made = {name: (tmp_path / name).read_bytes() for name in names}
+    assert made == kept_as, "run `replifed claims restate --golden reference`"
+    rows = tables.rows(tmp_path / "statements.csv")
+    rows[0]["status"] = "untestable"
+    tables.write(tmp_path / "statements.csv", scores.COLUMNS, rows)
+    [told] = jobs.restate(tmp_path)
+    assert told.startswith(f"{rows[0]['statement_id']}: untestable -> ")
 
 
 def test_a_run_is_accepted_whole_or_not_at_all(other, tmp_path):

@@ -211,7 +211,7 @@ def test_orders_are_corrected_over_the_family_that_was_declared():
     found = measure([one, *family], Inputs(), "paper").iloc[0]
     assert (found["p_value"], found["p_holm"]) == pytest.approx((alone["p_value"], 10 * alone["p_value"]))
     assert (found["verdict"], found["verdict_single"]) == ("inconclusive", "holds")
-    # Another reading is another family; what was not measured belongs to the family all the same.
+    # Other settings are another family; what was not measured belongs to the family all the same.
     # Step by step: the second smallest of two is compared with one order less.
     second = claim("order", [1.0, 0.9, 0.2, 0.5, 0.2], id="second")
     both = measure([one, second], Inputs(), "paper").set_index("id")

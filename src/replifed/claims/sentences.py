@@ -19,7 +19,7 @@ from replifed.errors import DataError, one_line
 from replifed.store import documents
 
 _KEYS = {"place", "says", "why"}
-_COLUMNS = ("paper", "place", "statement", "why")
+COLUMNS = ("paper", "place", "statement", "why")
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ def _section(place: str) -> str:
 def not_claimed(sentences: Iterable[Sentence]) -> list[dict[str, str]]:
     """Return the sentences without a claim as rows, with the reason."""
     found = ((one.paper, one.place, one.says, one.why) for one in sentences if one.why)
-    return [dict(zip(_COLUMNS, row, strict=True)) for row in found]
+    return [dict(zip(COLUMNS, row, strict=True)) for row in found]
 
 
 def write_not_claimed(out: str | os.PathLike[str], sentences: Iterable[Sentence]) -> None:
     """Write the sentences without a claim as CSV."""
-    tables.write(out, _COLUMNS, not_claimed(sentences))
+    tables.write(out, COLUMNS, not_claimed(sentences))

@@ -332,14 +332,21 @@ def restate(golden: Path) -> list[str]:
 
     Returns a line for each that has changed.
     """
-    from replifed.claims import reference, scores, tables
+    from replifed.claims import reference, scores, sentences, tables
     from replifed.claims.verdicts import COLUMNS
+    from replifed.report.sentences import of_paper
     from replifed.runs import kept
 
     before = {row["statement_id"]: row["status"] for row in tables.rows(golden / "statements.csv")}
     rows = reference.restated(every_claim(), tables.rows(golden / "claims.csv"))
     statements = scores.statements(rows)
-    kept.restate(golden, tables.as_text(COLUMNS, rows), tables.as_text(scores.COLUMNS, statements))
+    listed = (one for paper in dict.fromkeys(row["paper"] for row in rows) for one in of_paper(paper))
+    files = {
+        "claims.csv": (COLUMNS, rows),
+        "statements.csv": (scores.COLUMNS, statements),
+        "not_claimed.csv": (sentences.COLUMNS, sentences.not_claimed(listed)),
+    }
+    kept.restate(golden, {name: tables.as_text(*content) for name, content in files.items()})
     now = {one["statement_id"]: one["status"] for one in statements}
     both = {name: (before.get(name, "new"), now.get(name, "gone")) for name in before | now}
     return [f"{name}: {old} -> {new}" for name, (old, new) in both.items() if old != new]

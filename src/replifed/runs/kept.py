@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import lzma
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from replifed.errors import DataError
@@ -61,13 +62,12 @@ def write(run: Run, folder: Path) -> int:
     return len(kept)
 
 
-def restate(folder: Path, claims: str, statements: str) -> None:
-    """Replace claims.csv and statements.csv of the reference in a folder, and their lines in its manifest."""
-    contents = {"claims.csv": claims.encode(), "statements.csv": statements.encode()}
-    listed_as = {f"results/{name}": content for name, content in contents.items()}
+def restate(folder: Path, files: Mapping[str, str]) -> None:
+    """Replace files of verdicts in the reference in a folder, and their lines in its manifest."""
+    listed_as = {f"results/{name}": content.encode() for name, content in files.items()}
     manifest = replaced((folder / "manifest.csv").read_bytes(), listed_as)
-    for name, content in {**contents, "manifest.csv": manifest}.items():
-        write_text(folder / name, content.decode())
+    for name, content in {**files, "manifest.csv": manifest.decode()}.items():
+        write_text(folder / name, content)
 
 
 def _is_kept(name: str) -> bool:
