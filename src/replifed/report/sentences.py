@@ -136,13 +136,16 @@ def _questions(statements: Iterable[Row]) -> str:
 
 def in_full(statement: Row) -> str:
     """A status in bold and its kind, then the worst of it, then its reason, and where else it holds."""
-    parts = [other_settings(statement), statement["reason"]]
-    if statement["status"] == "conditional":
+    status, also = statement["status"], statement["also"]
+    # Where it holds is said once, by `also`, of what neither is reproduced nor conditional.
+    others = other_settings(statement) if status in ("reproduced", "conditional") or not also else ""
+    parts = [others, statement["reason"]]
+    if status == "conditional":
         worst = {FAILS: "it fails as printed", NOT_RUN: "as printed it cannot be run"}
         parts.insert(0, worst.get(statement["printed"], "as printed it is open"))
-    if statement["also"]:
-        parts.append(f"it holds, beyond its status, with {statement['also'].replace(' | ', '; with ')}")
-    return f"**{statement['status']}**{caveats(statement)}: {'; '.join(filter(None, parts))}"
+    if also:
+        parts.append(f"it holds, beyond its status, with {also.replace(' | ', '; with ')}")
+    return f"**{status}**{caveats(statement)}: {'; '.join(filter(None, parts))}"
 
 
 def caveats(statement: Row) -> str:
