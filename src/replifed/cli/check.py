@@ -1,4 +1,4 @@
-"""`replifed check` and `compare`: custom methods against the contract, and with built-in ones."""
+"""`replifed check` and `compare`: custom methods and data, checked, and compared with built-in methods."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from replifed.cli.arguments import (
     load_config,
     with_small,
 )
+from replifed.cli.own_data import is_data, look_at, look_at_file
 from replifed.errors import ConfigError, DataError, ReplifedError
 
 
@@ -27,10 +28,13 @@ def add(commands: Any) -> None:
         "check",
         _check,
         "Check each part of the contract on a method, your own or one of `replifed list methods`; exits with "
-        "status 1 if one is broken.",
-        "path/to/mine.py:Mine",
+        "status 1 if one is broken. Or read a file with data, and say what to know before a comparison: its "
+        "faults, the condition number, units, columns that are no features, classes and clients.",
+        "path/to/mine.py:Mine\n  replifed check data.csv label=outcome client=hospital 'drop=[id, day]'",
     )
-    check.add_argument("method", metavar="FILE:CLASS", help="or the name of a method")
+    check.add_argument("source", metavar="SOURCE", help="FILE:CLASS, the name of a method, or a data file")
+    text = "how to read the data: keys of a data set of your own, as in the settings"
+    check.add_argument("settings", nargs="*", metavar="KEY=VALUE", help=text)
 
     compare = add_command(
         commands,
@@ -93,19 +97,20 @@ def _compare(arguments: argparse.Namespace) -> int:
     requested = {key: getattr(arguments, key) for key in keys if getattr(arguments, key) not in (None, [])}
     if arguments.vary:
         requested["vary"] = {}
+    loaded = load_config(arguments)
+    merged = {**loaded.get("comparison", {}), **requested}
     if not arguments.config:  # else the workflow checks all of it
-        loaded = load_config(arguments)
-        merged = {**loaded.get("comparison", {}), **requested}
         config = with_offered({**loaded, "methods": methods, "comparison": merged})
         for (section, *key), text in errors(config):
             raise ConfigError(f"--{key[0]}: {text}" if section == "comparison" else text)
-        if arguments.reference and not arguments.dry_run:
-            requested |= _taken(config, arguments)
+    look_at(loaded, merged.get("data") or loaded["datasets"])
+    if arguments.reference and not arguments.config and not arguments.dry_run:
+        requested |= _taken(config, arguments)
     options = {"methods": methods, "comparison": requested}
     settings = [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
     status = call_snakemake("compare", arguments, settings)
     if status == 0 and not arguments.dry_run:
-        folder = Path(load_config(arguments)["paths"]["figures"], "compare")
+        folder = Path(loaded["paths"]["figures"], "compare")
         names = ["fig1.pdf", "table1.md", "pairs.md", "partition.pdf", "heterogeneity.md"]
         names += ["vary.pdf", "vary_axes.md"] if arguments.vary else []
         files = [folder / name for name in (*names, "report.html")]
@@ -163,7 +168,10 @@ def _check(arguments: argparse.Namespace) -> int:
     from replifed.algorithms.registry import method_class
     from replifed.contract import examine
 
-    cls = method_class(arguments.method)
+    if is_data(arguments.source, arguments.settings):
+        look_at_file(arguments.source, arguments.settings)
+        return 0
+    cls = method_class(arguments.source)
     failures: dict[str, dict[str, list[str]]] = {}  # cases by part of the contract and message
     for outcome in examine(cls):
         cases_by_message = failures.setdefault(outcome.part, {})

@@ -8,14 +8,16 @@ from __future__ import annotations
 import csv
 import itertools
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.data.faults import joined
 from replifed.data.streams import unpacked
 from replifed.data.table import Stack
 from replifed.data.words import MISSING, NUMBER, Words, renamed, words
@@ -39,43 +41,113 @@ _INDEX = re.compile(
 )
 
 
-class Columns(NamedTuple):
-    """What a table holds; labels are numbers or words."""
+# Most kinds of words of a column of categories, and most columns that a message names.
+_MOST_KINDS, _NAMED = 1000, 8
 
-    X: csr_matrix
+
+class Columns(NamedTuple):
+    """What a table holds; labels are numbers or words. Where features have faults there are none."""
+
+    X: csr_matrix | None
     label: NDArray | Words
     client: Words | None
+    names: list[str] | None = None  # of the features
+    faults: Sequence[str] = ()
+
+
+class Asked(NamedTuple):
+    """Columns that the settings name; by default the last is the label, and all others are features."""
+
+    label: str | None = None
+    client: str | None = None
+    drop: Sequence[str] = ()
+    categories: Sequence[str] = ()  # words, each kind of which becomes a feature of zeros and ones
+
+    def roles(self) -> list[tuple[str, str]]:
+        """Return each role with the column that it names."""
+        single = [(role, name) for role in ("label", "client") if (name := getattr(self, role)) is not None]
+        return [*single, *((role, name) for role in ("drop", "categories") for name in getattr(self, role))]
 
 
 class _Roles(NamedTuple):
     """Places of a table's columns."""
 
     names: list[str]
-    features: list[int]
+    features: list[int]  # that hold numbers
     label: int
     client: int | None
+    categories: list[int]
+
+    def texts(self) -> list[int]:
+        """Return the places of columns that are read as words."""
+        return [self.label, *([] if self.client is None else [self.client]), *self.categories]
 
 
-def _roles(path: str, names: list[str], label: str | None, client: str | None) -> _Roles:
-    for name in (label, client):
-        if name is not None and name not in names:
-            raise DataError(f"{path}: {unknown_name('column', name, names)}")
+def _roles(path: str, names: list[str], asked: Asked) -> _Roles:
+    faults = []
     if len({*names}) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{path}: the column {twice} stands twice; remove or rename one")
-    places = [k for k, name in enumerate(names) if name != client]
-    if label is not None and label == client:
-        raise DataError(f"{path}: the column {label} cannot be both label and client")
+        faults.append(f"the column {twice} stands twice; remove or rename one")
+    role_of: dict[str, str] = {}
+    for role, name in asked.roles():
+        if name not in names:
+            faults.append(unknown_name("column", name, names))
+        elif (other := role_of.setdefault(name, role)) != role:
+            faults.append(f"the column {name} cannot be both {other} and {role}")
+    if faults:
+        raise DataError(joined(path, faults))
+    places = [k for k, name in enumerate(names) if role_of.get(name) not in ("client", "drop")]
     if len(places) < 2:
         known = ", ".join(map(repr, names))
         raise DataError(
             f"{path}: no column is left for features (its columns: {known}); "
             "separate columns by a comma, semicolon, tab or bar"
         )
-    chosen = places[-1] if label is None else names.index(label)
-    return _Roles(
-        names, [k for k in places if k != chosen], chosen, None if client is None else names.index(client)
-    )
+    label = places[-1] if asked.label is None else names.index(asked.label)
+    if names[label] in asked.categories:
+        raise DataError(f"{path}: the column {names[label]} cannot be both label and categories")
+    words = [names.index(name) for name in asked.categories]
+    client = None if asked.client is None else names.index(asked.client)
+    return _Roles(names, [k for k in places if k != label and k not in words], label, client, words)
+
+
+def _assembled(path: str, roles: _Roles, numbers: csr_matrix, texts: dict[int, Words], where: Any) -> Columns:
+    """Return the columns of a table; `where` names the place of a row."""
+    parts, names = [numbers], [roles.names[k] for k in roles.features]
+    faults = [fault] if (fault := _index_fault(roles, numbers)) else []
+    for place in roles.categories:
+        words, name = texts[place], roles.names[place]
+        if (row := words.missing()) is not None:
+            faults.append(f"{where(row)}: the {name} is missing; give it, or remove the row")
+        elif len(words.kinds) > _MOST_KINDS:
+            faults.append(
+                f"the column {name} holds {len(words.kinds)} kinds of words, more than {_MOST_KINDS}, as ids "
+                "do; name it in drop, not in categories"
+            )
+        else:
+            kinds, number = np.unique(words.kinds, return_inverse=True)
+            parts.append(_one_hot(number[words.number], len(kinds)))
+            names += [f"{name}={kind}" for kind in kinds]
+    X = None
+    if not faults:
+        stack = Stack(path)
+        stack.add(_side_by_side(parts), np.empty(0))
+        X = stack.whole(len(names))
+    client = None if roles.client is None else texts[roles.client]
+    return Columns(X, texts[roles.label], client, names, faults)
+
+
+def _one_hot(number: NDArray, kinds: int) -> csr_matrix:
+    from scipy.sparse import csr_matrix
+
+    rows = len(number)
+    return csr_matrix((np.ones(rows), number, np.arange(rows + 1)), shape=(rows, kinds))
+
+
+def _side_by_side(parts: list[csr_matrix]) -> csr_matrix:
+    from scipy.sparse import hstack
+
+    return parts[0] if len(parts) == 1 else hstack(parts, format="csr")
 
 
 # --- CSV ---
@@ -96,28 +168,29 @@ def line_of(path: str, row: int) -> int:
     return next(itertools.islice(rows, row + 1, None))[0]
 
 
-def read_csv(path: str, label: str | None, client: str | None) -> Columns:
+def read_csv(path: str, asked: Asked) -> Columns:
     """Read a CSV file in UTF-8: separated by commas, semicolons, tabs or bars, with names in its first line.
+
+    Cells that are no numbers are told in `faults`, with line and column, all at once.
 
     Raises
     ------
     DataError
-        With file, line and column: something is missing, stands twice, or is no number.
+        With file, line and column: the file has another form, or a column is missing or stands twice.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import csv as arrow
 
     head = _head(path)
-    roles = _roles(path, head.names, label, client)
-    texts = [roles.label, *([] if roles.client is None else [roles.client])]
-    truths = [k for k in roles.features if head.first[k : k + 1] and head.first[k].strip() in _TRUE + _FALSE]
+    roles = _roles(path, head.names, asked)
+    texts = roles.texts()
+    truths = {k for k in roles.features if head.first[k : k + 1] and head.first[k].strip() in _TRUE + _FALSE}
     kinds = {k: pa.bool_() if k in truths else pa.float64() for k in roles.features}
     kinds |= dict.fromkeys(texts, pa.string())
     stack = Stack(path)
     found: dict[int, list[Any]] = {place: [] for place in texts}
     names = [f"f{k}" for k in range(len(head.names))]
-    fault = partial(_fault, path, head, {*texts}, {*truths})
     try:
         with unpacked(Path(path)) as stream:
             batches = arrow.open_csv(
@@ -130,19 +203,21 @@ def read_csv(path: str, label: str | None, client: str | None) -> Columns:
                 ),
                 arrow.ConvertOptions(
                     column_types={names[k]: kind for k, kind in kinds.items()},
+                    include_columns=[names[k] for k in sorted(kinds)],
                     **{"null_values": [], "true_values": _TRUE, "false_values": _FALSE},
                 ),
             )
             for batch in batches:
                 for place in texts:
-                    found[place].append(pc.dictionary_encode(pc.utf8_trim_whitespace(batch.column(place))))
-                X = _features(batch, roles)
+                    column = pc.utf8_trim_whitespace(batch.column(names[place]))
+                    found[place].append(pc.dictionary_encode(column))
+                X = _features(batch, [names[k] for k in roles.features])
                 if not np.isfinite(X).all():
                     raise pa.ArrowInvalid("a value is not finite")
-                stack.add(X, X[:, 0])
+                stack.add(X, np.empty(len(X)))
             cut = stream.last not in b"\r\n"
     except pa.ArrowException as error:
-        raise DataError(fault() or f"{path}: {one_line(error)}") from error
+        return _with_faults(path, head, roles, truths) or _raise(f"{path}: {one_line(error)}", error)
     if cut:
         raise DataError(
             f"{path}, line {sum(1 for _ in _lines(path))}: no line end here, so the last value may be cut; "
@@ -150,13 +225,19 @@ def read_csv(path: str, label: str | None, client: str | None) -> Columns:
         )
     columns = {place: _words(chunks) for place, chunks in found.items()}
     for place, column in columns.items():
-        _check_texts(path, head, place, column, fault)
-    X = stack.whole(len(roles.features))
-    _check_index(path, roles, X)
-    return Columns(X, columns[roles.label], None if roles.client is None else columns[roles.client])
+        if faulty := _check_texts(path, head, place, column, roles, truths):
+            return faulty
+    numbers = stack.whole(len(roles.features))
+    return _assembled(path, roles, numbers, columns, lambda row: f"line {line_of(path, row)}")
 
 
-def _check_texts(path: str, head: _Head, place: int, column: Words, fault: Callable[[], str | None]) -> None:
+def _raise(text: str, cause: Exception) -> Any:
+    raise DataError(text) from cause
+
+
+def _check_texts(
+    path: str, head: _Head, place: int, column: Words, roles: _Roles, truths: set[int]
+) -> Columns | None:
     """Refuse texts that show a missing line of names, or a quote that took in the rows behind it."""
     name = head.names[place]
     if name in column.kinds:
@@ -164,8 +245,9 @@ def _check_texts(path: str, head: _Head, place: int, column: Words, fault: Calla
             f"{path}, line 1: {name} is the name of a column and one of its values; "
             "give a first line with names"
         )
-    if any('"' in kind or "\n" in kind for kind in column.kinds) and (first := fault()):
-        raise DataError(first)
+    doubtful = any('"' in kind or "\n" in kind for kind in column.kinds)
+    if doubtful and (faulty := _with_faults(path, head, roles, truths)):
+        return faulty
     for k, kind in enumerate(column.kinds):
         if "\n" in kind and head.separator in kind:
             row = int(np.flatnonzero(column.number == k)[0])
@@ -173,12 +255,13 @@ def _check_texts(path: str, head: _Head, place: int, column: Words, fault: Calla
                 f"{path}, line {line_of(path, row)}, column {name}: a text in quotes goes over several rows; "
                 "correct the quotes, or write it in one line"
             )
+    return None
 
 
-def _features(batch: pa.RecordBatch, roles: _Roles) -> NDArray:
-    X = np.empty((batch.num_rows, len(roles.features)))
-    for k, place in enumerate(roles.features):
-        X[:, k] = batch.column(place).to_numpy(zero_copy_only=False)
+def _features(batch: pa.RecordBatch, names: list[str]) -> NDArray:
+    X = np.empty((batch.num_rows, len(names)))
+    for k, name in enumerate(names):
+        X[:, k] = batch.column(name).to_numpy(zero_copy_only=False)
     return X
 
 
@@ -269,68 +352,114 @@ def _head(path: str) -> _Head:
     return _Head(names, separator, last, first)
 
 
-def _fault(path: str, head: _Head, texts: set[int], truths: set[int]) -> str | None:
-    """Return the first fault of a CSV file with line and column, or None."""
-    for line, _, cells in itertools.islice(_rows(path, head.separator), 1, None):
-        where = f"{path}, line {line}"
-        if len(cells) != len(head.names):
-            return (
-                f"{where}: {counted(len(cells), 'field')} for {len(head.names)} columns; the separator is "
-                f"{head.separator!r}: put texts that hold it in quotes, and write decimals with a point"
-            )
-        for k, (name, cell) in enumerate(zip(head.names, map(str.strip, cells), strict=True)):
-            if k in texts:
-                continue
-            if k in truths and cell not in _TRUE + _FALSE:
-                return f"{where}, column {name}: {cell!r} is neither true nor false, but the first is"
-            if k not in truths and (fault := _cell_fault(cell)):
-                return f"{where}, column {name}: {fault} (the separator is {head.separator!r})"
-    return None
+class _Cell(NamedTuple):
+    """A cell that is no number, the first of its column."""
+
+    line: int
+    what: str
+    remedy: str
 
 
-def _cell_fault(cell: str) -> str:
-    if cell.lower() in MISSING:
-        return f"{cell!r} is no number: the value is missing; give it, or remove the row"
+def _with_faults(path: str, head: _Head, roles: _Roles, truths: set[int]) -> Columns | None:
+    """Return the words of a CSV file, and what is wrong with each column of numbers; None without a fault."""
+    cells: dict[int, _Cell] = {}
+    of_rows = ""
+    known: dict[int, dict[str, int]] = {place: {} for place in roles.texts()}
+    numbers: dict[int, array[int]] = defaultdict(lambda: array("q"))
+    try:
+        for line, _, row in itertools.islice(_rows(path, head.separator), 1, None):
+            if len(row) != len(head.names):
+                of_rows = (
+                    f"line {line}: {counted(len(row), 'field')} for {len(head.names)} columns; the "
+                    f"separator is {head.separator!r}: put texts that hold it in quotes, and write decimals "
+                    "with a point"
+                )
+                break
+            for k in roles.features:
+                if k not in cells and (fault := _cell_fault(row[k].strip(), k in truths)):
+                    cells[k] = _Cell(line, *fault)
+            for k, kinds in known.items():
+                numbers[k].append(kinds.setdefault(row[k].strip(), len(kinds)))
+    except DataError as error:
+        of_rows = str(error)
+    faults = [*([_in_words(head, cells)] if cells else []), *([of_rows] if of_rows else [])]
+    if not faults:
+        return None
+    if of_rows:  # then nothing is known of the rows behind it
+        raise DataError(joined(path, faults))
+    words = {k: renamed(np.array(numbers[k], dtype=np.int64), kinds) for k, kinds in known.items()}
+    return Columns(
+        None, words[roles.label], None if roles.client is None else words[roles.client], None, faults
+    )
+
+
+def _in_words(head: _Head, cells: dict[int, _Cell]) -> str:
+    """Say which columns hold what is no number, each by its first cell."""
+    if len(cells) == 1:
+        ((k, cell),) = cells.items()
+        text = f"line {cell.line}, column {head.names[k]}: {cell.what}{cell.remedy}"
+        return text if cell.what.endswith("first is") else f"{text} (the separator is {head.separator!r})"
+    some = [f"{head.names[k]} (line {cell.line}: {cell.what})" for k, cell in sorted(cells.items())]
+    more = f", and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
+    return (
+        f"{len(some)} columns hold what is no number: {', '.join(some[:_NAMED])}{more}; correct the cells, "
+        "or name the columns in drop, or in categories if they hold words"
+    )
+
+
+def _cell_fault(cell: str, truth: bool) -> tuple[str, str] | None:
+    """Return what is wrong with a cell of a column of numbers, or of true and false, and what to do."""
+    if truth:
+        wrong = cell not in _TRUE + _FALSE
+        return (f"{cell!r} is neither true nor false, but the first is", "") if wrong else None
     if NUMBER.fullmatch(cell):
-        return "" if np.isfinite(float(cell)) else f"{cell} is not finite; correct it, or remove the row"
+        finite = np.isfinite(float(cell))
+        return None if finite else (f"{cell} is not finite", "; correct it, or remove the row")
     shown = repr(cell if len(cell) <= 60 else f"{cell[:60]}...")
+    what = f"{shown} is no number"
+    if cell.lower() in MISSING:
+        return what, ": the value is missing; give it, or remove the row"
     if NUMBER.fullmatch(cell.replace(",", ".", 1)):
-        return f"{shown} is no number: write a point for a decimal comma, and nothing between thousands"
-    return f"{shown} is no number such as 1.5 or 2e-3; correct it, or remove the column"
+        return what, ": write a point for a decimal comma, and nothing between thousands"
+    remedy = "such as 1.5 or 2e-3; correct it, or name the column in drop, or in categories if it holds words"
+    return what, f" {remedy}"
 
 
-def _check_index(path: str, roles: _Roles, X: Any) -> None:
-    """Refuse a feature that is called as an index is, and counts the rows."""
+def _index_fault(roles: _Roles, X: Any) -> str:
+    """Say which feature is called as an index is, and counts the rows."""
     for k, place in enumerate(roles.features):
         if _INDEX.fullmatch(roles.names[place]):
             values = X[:, [k]].toarray().ravel()
             if len(values) > 1 and (np.diff(values) == 1).all() and values[0] in (0, 1):
-                raise DataError(
-                    f"{path}: the column {roles.names[place]} counts the rows, as an index does; remove it "
-                    "(pandas: index=False), or rename it if it is a feature"
+                return (
+                    f"the column {roles.names[place]} counts the rows, as an index does; remove it (pandas: "
+                    "index=False), name it in drop, or rename it if it is a feature"
                 )
+    return ""
 
 
 # --- parquet ---
 
 
-def read_parquet(path: str, label: str | None, client: str | None) -> Columns:
+def read_parquet(path: str, asked: Asked) -> Columns:
     """Read a parquet file; its index is no feature.
+
+    Missing values are told in `faults`, with column and row, all at once.
 
     Raises
     ------
     DataError
-        With file, column and row: a value is missing, or a column holds no numbers.
+        A column is missing, or holds no numbers; or the file is damaged.
     """
     try:
-        return _read_parquet(path, label, client)
+        return _read_parquet(path, asked)
     except DataError:
         raise
     except Exception as error:  # pyarrow may raise anything on a damaged file
         raise DataError(f"{path} is no sound parquet file ({one_line(error)}); write it anew") from error
 
 
-def _read_parquet(path: str, label: str | None, client: str | None) -> Columns:
+def _read_parquet(path: str, asked: Asked) -> Columns:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
@@ -340,45 +469,56 @@ def _read_parquet(path: str, label: str | None, client: str | None) -> Columns:
     index = {
         name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)
     }
-    names = [name for name in schema.names if name not in index or name in (label, client)]
-    roles = _roles(path, names, label, client)
-    kinds = [_kind(schema.field(name).type) for name in names]
-    for k, (name, kind) in enumerate(zip(names, kinds, strict=True)):
-        if kind != "numbers" and (k in roles.features or kind != "texts"):
-            what = "no numbers" if k in roles.features else "neither numbers nor texts"
-            raise DataError(
-                f"{path}: the column {name} holds {what} ({schema.field(name).type}); correct or remove it"
-            )
+    named = {name for _, name in asked.roles()}
+    names = [name for name in schema.names if name not in index or name in named]
+    roles = _roles(path, names, asked)
+    kinds = {k: _kind(schema.field(names[k]).type) for k in sorted([*roles.features, *roles.texts()])}
+    misfits = [_misfit(names[k], kind, schema, k in roles.features) for k, kind in kinds.items()]
+    if wrong := [fault for fault in misfits if fault]:
+        raise DataError(joined(path, wrong))
     stack, row, progress = Stack(path), 0, Lines(Path(path).name)
-    found: dict[int, list[Any]] = {k: [] for k in (roles.label, roles.client) if k is not None}
+    found: dict[int, list[Any]] = {k: [] for k in roles.texts()}
+    faults: dict[int, str] = {}  # the first of each column
     # Of texts the kinds alone are unpacked: a long one may stand in every row.
-    packed = [name for name, kind in zip(names, kinds, strict=True) if kind == "texts"]
+    packed = [names[k] for k, kind in kinds.items() if kind == "texts"]
     with parquet.ParquetFile(path, read_dictionary=packed) as file:
-        for batch in file.iter_batches(batch_size=max(1, _VALUES // len(names)), columns=names):
-            batch = batch.select(names)
-            for name, kind, column in zip(names, kinds, batch.columns, strict=True):
+        wanted = [names[k] for k in kinds]
+        for batch in file.iter_batches(batch_size=max(1, _VALUES // len(names)), columns=wanted):
+            for k, kind in kinds.items():
+                column = batch.column(names[k])
                 missing = column.is_null().to_numpy(zero_copy_only=False)
                 if kind == "numbers" and not missing.any():
-                    missing = ~np.isfinite(_floats(path, name, column))
-                if missing.any():
-                    where = f"{path}, row {row + int(np.flatnonzero(missing)[0]) + 1}, column {name}"
-                    raise DataError(
-                        f"{where}: the value is missing or not finite; give it, or remove the row"
-                    )
-            X = np.column_stack([_floats(path, names[k], batch.column(k)) for k in roles.features])
-            stack.add(X, X[:, 0])
-            for k, chunks in found.items():
-                column = batch.column(k)
-                chunks.append(column if kinds[k] == "texts" else _floats(path, names[k], column))
+                    missing = ~np.isfinite(_floats(path, names[k], column))
+                if missing.any() and k not in faults:
+                    place = f"row {row + int(np.flatnonzero(missing)[0]) + 1}, column {names[k]}"
+                    faults[k] = f"{place}: the value is missing or not finite; give it, or remove the row"
+            if not faults:
+                X = np.empty((batch.num_rows, len(roles.features)))
+                for j, k in enumerate(roles.features):
+                    X[:, j] = _floats(path, names[k], batch.column(names[k]))
+                stack.add(X, np.empty(len(X)))
+                for k, chunks in found.items():
+                    column = batch.column(names[k])
+                    chunks.append(column if kinds[k] == "texts" else _floats(path, names[k], column))
             row += batch.num_rows
             progress("rows", row, meta.num_rows)
     if not row:
         raise DataError(f"{path} holds no rows; give a row a sample")
+    if faults:
+        raise DataError(joined(path, [faults[k] for k in sorted(faults)][:_NAMED]))
     columns = {k: _words(some) if kinds[k] == "texts" else np.concatenate(some) for k, some in found.items()}
-    X = stack.whole(len(roles.features))
-    _check_index(path, roles, X)
-    given = None if roles.client is None else columns[roles.client]
-    return Columns(X, columns[roles.label], words(given) if isinstance(given, np.ndarray) else given)
+    texts = {k: words(one) if isinstance(one, np.ndarray) else one for k, one in columns.items()}
+    read = _assembled(path, roles, stack.whole(len(roles.features)), texts, lambda row: f"row {row + 1}")
+    return read._replace(label=columns[roles.label])
+
+
+def _misfit(name: str, kind: str, schema: Any, feature: bool) -> str:
+    """Say why a column of that kind of values cannot have its role."""
+    if kind == "numbers" or (kind == "texts" and not feature):
+        return ""
+    what = "no numbers" if feature else "neither numbers nor texts"
+    remedy = "name it in drop, or in categories if it holds words" if feature else "correct or remove it"
+    return f"the column {name} holds {what} ({schema.field(name).type}); {remedy}"
 
 
 def _kind(kind: pa.DataType) -> str:

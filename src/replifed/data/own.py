@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.data.catalogue import Counts
-from replifed.data.columns import Columns, line_of, read_csv, read_parquet
+from replifed.data.columns import Asked, Columns, line_of, read_csv, read_parquet
+from replifed.data.faults import joined
 from replifed.data.parse import meta_of
+from replifed.data.scaling import standardise
 from replifed.data.streams import unpacked
 from replifed.data.table import Stack, Table, save
 from replifed.data.words import NUMBER, Words, words
@@ -66,52 +68,92 @@ def names_clients(settings: Mapping[str, Any]) -> bool:
 
 
 def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
-    """Read a data set, check it, and write it as a table, completely or not at all.
+    """Read a data set, see `read`, and write it `prepared`, completely or not at all."""
+    save(out, prepared(read(name, settings), settings))
+
+
+def prepared(table: Table, settings: Mapping[str, Any]) -> Table:
+    """Return the table as runs take it, with standardised features if the settings ask for them."""
+    if not settings.get("standardise"):
+        return table
+    X, whose = standardise(table.X)
+    old = table.meta
+    new = meta_of(old["id"], old["task"], f"{old['form']}, standardised", "original", "", X, table.y)
+    return Table(X, table.y, {**old, **new, "standardised": whose}, table.client)
+
+
+def read(name: str, settings: Mapping[str, Any]) -> Table:
+    """Read a data set, and check it.
 
     Parameters
     ----------
     name : of the data set.
-    settings : path; optionally form, loss, label and client (columns of csv and parquet), rows and features
-        (the expected numbers), limit_gb (limit on the unpacked file and on memory), and partition_stated
-        (false if no partition is configured, so that clients named by the data would be ignored). Labels
-        become -1 and +1, targets of least squares stay as they are, and classes become 0 to C - 1; clients
-        are numbered, and the metadata of the table hold their ids as strings.
+    settings : path; optionally form, loss, label and client (columns of csv and parquet), drop and categories
+        (lists of them), rows and features (the expected numbers), limit_gb (limit on the
+        unpacked file and on memory), and partition_stated (false if no partition is configured, so that
+        clients named by the data would be ignored). Labels become -1 and +1, targets of least squares stay as
+        they are, and classes become 0 to C - 1; clients are numbered. The metadata of the table hold the ids
+        of clients and the names of classes and of features, as strings. Features are not standardised yet.
 
     Raises
     ------
     DataError
         The file is missing or has another form; a value is not a number; a row has no client; the number of
         labels does not fit the loss; the number of rows or features is not the expected one; or the limit is
-        exceeded.
+        exceeded. Several faults are told together.
     """
     path, form = settings["path"], form_of(settings)
     if form == "python" and ":" not in path:
         raise DataError(f"{name}: {path} names no function; write FILE.py:FUNCTION")
     if not is_there(settings):
         raise DataError(f"{name}: {file_of(settings)} does not exist; correct the path")
-    most = settings.get("limit_gb", limits.DEFAULT / 2**30)
+    most, loss = settings.get("limit_gb", limits.DEFAULT / 2**30), settings.get("loss", "logistic")
     with limits.limit(most * 2**30, f"if it is right, set a higher datasets.{name}.limit_gb"):
         try:
-            X, label, client = _READERS[form](path, settings)
+            columns = _READERS[form](path, settings)
         except (OSError, MemoryError) as error:
             raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-        loss = settings.get("loss", "logistic")
-        y = _targets(path, loss, _numbers(settings, label, loss))
-    for axis, count in zip(("rows", "features"), X.shape, strict=True):
-        if settings.get(axis, count) != count:
-            raise DataError(f"{path}: {count} {axis}; expected {settings[axis]}")
-    meta = meta_of(name, LOSSES[loss], form, "original", "", X, y)
-    if not meta["counts"]["nonzeros"]:
-        raise DataError(f"{path}: all features are zero; give each sample its features")
-    if client is None:
-        return save(out, Table(X, y, meta))
-    if not settings.get("partition_stated", True):
+        checks: list[Callable[[], Any]] = [
+            lambda: _targets(path, loss, *_numbers(settings, columns.label, loss)),
+            lambda: _numbered(settings, columns.client),
+            lambda: _check_table(name, settings, columns),
+        ]
+        (y, classes), (client, ids), X = _all_sound(path, columns.faults, checks)
+        meta = meta_of(name, LOSSES[loss], form, "original", "", X, y)
+        meta |= {"classes": classes} if classes else {}
+        meta |= {"columns": columns.names} if columns.names else {}
+    return Table(X, y, meta if ids is None else {**meta, "clients": ids}, client)
+
+
+def _all_sound(path: str, faults: Sequence[str], checks: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Return what the checks return, or refuse the file with all faults at once."""
+    found, results = [*faults], []
+    for check in checks:
+        try:
+            results.append(check())
+        except DataError as error:
+            found.append(str(error))
+    if found:
+        raise DataError(joined(path, found))
+    return results
+
+
+def _check_table(name: str, settings: Mapping[str, Any], columns: Columns) -> Any:
+    """Return the features if they are as the settings expect them; None if they have faults already."""
+    path, X = settings["path"], columns.X
+    if columns.client is not None and not settings.get("partition_stated", True):
         raise DataError(
             f"{path} names clients, which k-means would drop; set partition: given for datasets.{name}, or "
             "another partition"
         )
-    numbers, ids = _numbered(settings, client)
-    save(out, Table(X, y, {**meta, "clients": ids}, numbers))
+    if X is None:
+        return None
+    for axis, count in zip(("rows", "features"), X.shape, strict=True):
+        if settings.get(axis, count) != count:
+            raise DataError(f"{path}: {count} {axis}; expected {settings[axis]}")
+    if not X.nnz:
+        raise DataError(f"{path}: all features are zero; give each sample its features")
+    return X
 
 
 def _place(settings: Mapping[str, Any], row: int) -> str:
@@ -120,8 +162,10 @@ def _place(settings: Mapping[str, Any], row: int) -> str:
     return f"{path}, line {line_of(path, row)}" if form_of(settings) == "csv" else f"{path}, row {row + 1}"
 
 
-def _numbers(settings: Mapping[str, Any], label: NDArray | Words, loss: str) -> NDArray:
-    """Return labels as numbers; text labels are numbered in alphabetical order."""
+def _numbers(
+    settings: Mapping[str, Any], label: NDArray | Words, loss: str
+) -> tuple[NDArray, list[str] | None]:
+    """Return labels as numbers, and the words, in alphabetical order, that these stand for, if any."""
     name = settings.get("label", "label")
     row: int | None
     if isinstance(label, Words):
@@ -135,46 +179,51 @@ def _numbers(settings: Mapping[str, Any], label: NDArray | Words, loss: str) -> 
                     f"{_place(settings, row)}: the {name} {label.kinds[wrong]!r} is no number; least squares "
                     "need targets"
                 )
-            return np.unique(label.kinds, return_inverse=True)[1].astype(float)[label.number]
+            kinds, places = np.unique(label.kinds, return_inverse=True)
+            return places.astype(float)[label.number], kinds.tolist()
         label = numbers
     if not np.isfinite(label).all():
         row = int(np.flatnonzero(~np.isfinite(label))[0])
         raise DataError(
             f"{_place(settings, row)}: the {name} is missing or not finite; correct it, or remove the row"
         )
-    return label
+    return label, None
 
 
-def _targets(path: str, loss: str, y: NDArray) -> NDArray:
-    """Return the labels as the loss expects them."""
+def _targets(path: str, loss: str, y: NDArray, words: list[str] | None) -> tuple[NDArray, list[str]]:
+    """Return the labels as the loss expects them, and the names of classes."""
     labels, number = np.unique(y, return_inverse=True)
-    few = ", ".join(f"{label:g}" for label in labels[:5])
+    few = ", ".join(words[:5] if words else [f"{label:g}" for label in labels[:5]])
     if loss == "logistic":
         if len(labels) != 2:
             raise DataError(
                 f"{path}: {len(labels)} kinds of labels ({few}); logistic regression needs two; "
                 f"for others set loss: {' or '.join([*LOSSES][1:])}"
             )
-        return np.where(number == 1, 1, -1)
+        return np.where(number == 1, 1, -1), words or [f"{label:g}" for label in labels]
     if loss == "softmax":
         if not 2 <= len(labels) <= min(_MOST_CLASSES, len(y) - 1):
             raise DataError(
                 f"{path}: {len(labels)} kinds of labels ({few}); a softmax needs 2 to {_MOST_CLASSES}, "
                 "fewer than samples"
             )
-        return number
+        return number, words or [f"{label:g}" for label in labels]
     if len(labels) == 1:
         raise DataError(
             f"{path}: all targets are {few}, which leaves nothing to fit; name another column as label"
         )
-    return y
+    return y, []
 
 
-def _numbered(settings: Mapping[str, Any], client: Words) -> tuple[NDArray[np.int32], list[str]]:
-    """Return each sample's client as a number from 0, and the id of each number.
+def _numbered(
+    settings: Mapping[str, Any], client: Words | None
+) -> tuple[NDArray[np.int32] | None, list[str] | None]:
+    """Return each sample's client as a number from 0, and the id of each number, if the data name clients.
 
     Ids are strings: 007 and 7 are two clients. Whole numbers are sorted by value, before other ids.
     """
+    if client is None:
+        return None, None
     if (row := client.missing()) is not None:
         raise DataError(
             f"{_place(settings, row)}: {settings.get('client', 'client')} names no client (it is empty, or a "
@@ -206,11 +255,15 @@ def _read_libsvm(path: str, settings: Mapping[str, Any]) -> Columns:
 
 
 def _read_csv(path: str, settings: Mapping[str, Any]) -> Columns:
-    return read_csv(path, settings.get("label"), settings.get("client"))
+    return read_csv(path, _asked(settings))
 
 
 def _read_parquet(path: str, settings: Mapping[str, Any]) -> Columns:
-    return read_parquet(path, settings.get("label"), settings.get("client"))
+    return read_parquet(path, _asked(settings))
+
+
+def _asked(settings: Mapping[str, Any]) -> Asked:
+    return Asked(**{key: settings[key] for key in Asked._fields if key in settings})
 
 
 def _read_npz(path: str, settings: Mapping[str, Any]) -> Columns:

@@ -166,6 +166,15 @@ class CustomDataset(Settings):
     )
     label: Maybe[Text] = Field(None, description="column of the labels (csv, parquet); by default the last")
     client: Maybe[Text] = Field(None, description="column of the clients (csv, parquet)")
+    drop: Maybe[Several[Text]] = Field(None, description="columns that are no features (csv, parquet)")
+    categories: Maybe[Several[Text]] = Field(
+        None, description="columns of words, each of which becomes a feature of zeros and ones (csv, parquet)"
+    )
+    standardise: Maybe[bool] = Field(
+        None,
+        description="whether features get the mean 0 and the deviation 1, over the training samples; those "
+        "that are mostly zeros are only divided",
+    )
     loss: Loss = Field(
         "logistic", description="loss of the models: for two kinds of labels, targets, or classes"
     )

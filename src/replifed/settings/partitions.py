@@ -144,9 +144,11 @@ def dataset_faults(
     states a partition for all data.
     """
     yield from faults(one)
-    for key in ("client", "label"):
+    for key in ("client", "label", "drop", "categories"):
         if key in one and form not in _WITH_COLUMNS:
-            yield key, f"{one[key]} is not allowed: data of form {form} have no columns by name; leave it out"
+            names = one[key] if isinstance(one[key], str) else ", ".join(one[key])
+            text = f"data of form {form} have no columns by name; leave it out"
+            yield key, f"{names} is not allowed: {text}"
     if named and (form == "npz" or form in _WITH_COLUMNS) and not (requested or "partition" in one):
         column = one.get("client", f"the array client of {one['path']}")
         text = "names the clients, which k-means would drop; set partition: given, or another one"

@@ -1,0 +1,68 @@
+"""What data of one's own show before any run, for `replifed check` and `compare`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from replifed.errors import ConfigError, DataError
+
+# Endings of files that are data, whether such a file is there or not.
+_ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".npz", ".svm", ".libsvm", ".gz", ".bz2", ".xz")
+
+
+def is_data(source: str, words: Sequence[str]) -> bool:
+    """Return whether `replifed check SOURCE [KEY=VALUE ...]` names data, and no method."""
+    path = Path(source)
+    return bool(words) or path.suffix.lower() in _ENDINGS or (path.is_file() and path.suffix != ".py")
+
+
+def look_at_file(path: str, words: Sequence[str]) -> None:
+    """Print the findings on a data file, read with settings KEY=VALUE; clients that are named are taken."""
+    from replifed.settings import load
+    from replifed.settings.reading import read_value
+
+    if wrong := [word for word in words if "=" not in word]:
+        raise ConfigError(f"{wrong[0]}: write KEY=VALUE, such as label=outcome or 'drop=[id, day]'")
+    pairs = [word.split("=", 1) for word in words]
+    settings = {"path": path, **{key: read_value(value, key) for key, value in pairs}}
+    if "client" in settings:
+        settings.setdefault("partition", "given")
+    for key in ("drop", "categories"):
+        if isinstance(settings.get(key), str):
+            settings[key] = [settings[key]]
+    name = re.sub("[^a-z0-9]+", "_", Path(path).stem.lower()).strip("_0123456789") or "data"
+    try:
+        config = load(given={"datasets": {name: settings}})
+    except ConfigError as error:
+        text = str(error).replace(f"datasets.{name}.", "").replace("; correct what follows --config", "")
+        raise ConfigError(text) from error
+    look_at(config, [name])
+
+
+def look_at(config: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Print the findings on the custom data sets among `names`, or raise all their faults together."""
+    from replifed.data.findings import findings
+    from replifed.data.own import read
+    from replifed.settings.comparison import problems, with_offered
+
+    config = with_offered(config)
+    custom, faults = config.get("datasets", {}), []
+    for name in [one for one in names if one in custom]:
+        settings, problem = custom[name], problems(config)[name]
+        try:
+            table = read(name, settings)
+        except DataError as error:
+            faults.append(str(error))
+            continue
+        found = findings(
+            table,
+            problem["ridge"],
+            by_client=settings.get("partition") == "given" and settings.get("weights") != "samples",
+            standardised=settings.get("standardise", False),
+        )
+        print("\n  ".join([f"{name} ({settings['path']}):", *map(str, found)]))
+    if faults:
+        raise DataError("\n".join(faults))
