@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +31,8 @@ from replifed.randomness import Streams
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+    from replifed.data.findings import Finding
+
 # What a run has used, by the name of an axis.
 _USED = {
     "rounds": ("round", "communication rounds"),
@@ -41,6 +46,10 @@ _BESIDE, _IN_A_COLUMN = 7, 16
 _FEWEST = 20
 # Most kinds of whole numbers that are labels, and no targets.
 _LABELS = 100
+# Settings of a data set that say how a comparison takes it.
+_OF_COMPARISONS = {"partition", "clients", "sizes", "samples", "weights"}
+# Bytes of features up to which those of a file are dense, since more methods take these.
+_DENSE = 1 << 28
 
 
 def load(name: str) -> tuple[csr_matrix, NDArray[np.int64]]:
@@ -64,10 +73,81 @@ def load(name: str) -> tuple[csr_matrix, NDArray[np.int64]]:
     from replifed.data.parse import read_form
 
     forms = {one.id: form for one in CATALOGUE.values() for form in one.forms if form.name == PACKAGED}
-    if name not in forms:
+    if _text(name, "a data set's name") not in forms:
         raise ConfigError(unknown_name("data set of the package", name, forms))
     X, y, _ = read_form(CATALOGUE[name], forms[name], [PACKED / file.name for file in forms[name].files])
     return X, y
+
+
+@dataclass(frozen=True)
+class Data:
+    """Samples of a file; printed, it says what they show before any run."""
+
+    X: NDArray | csr_matrix
+    """Features, (samples, features), dense unless they are large."""
+    y: NDArray
+    """Labels -1 and +1, targets, or classes from 0 on."""
+    client: NDArray | None
+    """Client of each sample, from 0 on, if the file names clients."""
+    client_names: list[str]
+    columns: list[str]
+    """Names of the features, if the file has them."""
+    findings: list[Finding]
+    """What to know, and what to do about it, if anything."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.findings))
+
+    def pairs(self, client: Any = None) -> list[tuple[Any, NDArray]]:
+        """Return features and targets of each client, as `problems.from_clients` takes them.
+
+        `client` is that of each sample, such as from `split`; by default the file names it.
+        """
+        client = self.client if client is None else np.asarray(client)
+        if client is None or client.shape != self.y.shape:
+            raise ConfigError("which client has which sample? give read client=COLUMN, or pairs a split")
+        return [(self.X[client == i], self.y[client == i]) for i in range(int(client.max()) + 1)]
+
+
+def read(path: str, *, l2: float = 0.01, **settings: Any) -> Data:
+    """Read a file with data of your own, and say what they show: units, ids, dates, classes, clients.
+
+    Parameters
+    ----------
+    path : str
+        A LibSVM, CSV, parquet or npz file, or FILE.py:FUNCTION.
+    l2 : float
+        Ridge of the objective whose condition number is said.
+    **settings
+        As in the section `datasets` of the settings: form, loss ("logistic" by default), label and client
+        (columns), drop and categories (lists of columns), standardise, rows, features, limit_gb.
+
+    Warns
+    -----
+    UserWarning
+        Something should be done about what the data show.
+
+    Raises
+    ------
+    ConfigError, DataError
+        A setting is unknown or has no such value; the file has faults, which are told together.
+    """
+    from replifed.data import own
+    from replifed.data.findings import findings
+    from replifed.settings.checks import dataset
+
+    if not isinstance(l2, Real) or not 0 < l2 < np.inf:
+        raise ConfigError(f"l2 = {l2!r}: must be a number above 0")
+    for key in _OF_COMPARISONS & {*settings}:
+        raise ConfigError(f"{key} is no setting of read: the samples are split by replifed.split")
+    checked = dataset({"path": path, **settings})
+    raw = own.read("data", checked)
+    found = findings(raw, l2, standardised=checked.get("standardise", False))
+    if advice := [str(one) for one in found if one.remedy]:
+        warnings.warn("\n".join([f"{path}:", *advice]), stacklevel=2)
+    table = own.prepared(raw, checked)
+    X = table.X.toarray() if 8 * table.X.shape[0] * table.X.shape[1] <= _DENSE else table.X
+    return Data(X, table.y, table.client, table.meta.get("clients", []), table.meta.get("columns", []), found)
 
 
 def split(
@@ -113,6 +193,8 @@ def split(
     for name, value in {"clients": clients, **({} if samples is None else {"samples": samples})}.items():
         if value not in COUNT:
             raise ConfigError(f"{name} = {value!r}: must be {COUNT}")
+    for name, text in {"partition": partition, "sizes": sizes}.items():
+        _text(text, name)
     keys = {"partition": partition, "clients": clients, **({"sizes": sizes} if sizes != "equal" else {})}
     for _, text in partitions.faults(keys):
         raise ConfigError(text)
@@ -122,6 +204,10 @@ def split(
             raise ConfigError("samples is not allowed with the partition kmeans; set iid, or another one")
         section["samples"] = samples
     y = np.asarray(y)
+    if not isinstance(X, np.ndarray) and not hasattr(X, "tocsr"):
+        raise ConfigError(f"{_kind(X)} is no table of features: give an array or a sparse matrix")
+    if y.shape != X.shape[:1]:
+        raise ConfigError(f"features {X.shape} and targets {y.shape}: must be (n, d) and (n,)")
     kinds = np.unique(y)
     if len(kinds) <= _LABELS and y.dtype.kind == "f" and (kinds % 1 == 0).all():
         y = y.astype(np.int64)
@@ -130,7 +216,7 @@ def split(
 
 def method(source: str, **settings: Any) -> Any:
     """A method by name (`replifed list methods`) or `FILE.py:CLASS`, with its settings."""
-    made = method_class(source)
+    made = method_class(_text(source, "a method's name"))
     known = {one.name: one for one in fields(made) if one.init}
     for name in settings:
         if name not in known:
@@ -138,6 +224,9 @@ def method(source: str, **settings: Any) -> Any:
     for name, one in known.items():
         if name not in settings and one.default is MISSING and one.default_factory is MISSING:
             raise ConfigError(f"{source} needs the setting {name}: give {name}=...")
+    if "solver" in known and not hasattr(settings.get("solver", known["solver"].default), "solve"):
+        text = "must be a local solver, such as replifed.Gradient(steps=5, step=0.1)"
+        raise ConfigError(f"{source}.solver = {settings['solver']!r}: {text}")
     return made(**settings)
 
 
@@ -182,6 +271,10 @@ def run(
     for name, value in {"rounds": rounds, "seeds": seeds}.items():
         if value not in COUNT:
             raise ConfigError(f"{name} = {value!r}: must be {COUNT}")
+    for name, count in {"cohort": cohort, "record_every": record_every}.items():
+        if count is not None and count not in COUNT:
+            raise ConfigError(f"{name} = {count!r}: must be {COUNT}")
+    _check_parts(algorithm, problem, options)
     streams = Streams(0, tuple(range(1, seeds + 1)))
     chosen = None if cohort is None else FixedSize(cohort)
     if record_every is None:
@@ -203,6 +296,32 @@ def run(
     return frame.assign(bits=frame["bits_up"] + frame["bits_down"])
 
 
+def _check_parts(algorithm: Any, problem: Any, options: Mapping[str, Any]) -> None:
+    """Reject what is no method, no problem, or no option of `simulate`."""
+    if isinstance(algorithm, type) or not hasattr(algorithm, "round"):
+        raise ConfigError(f"{_kind(algorithm)} is no method: make one with replifed.method(NAME, ...)")
+    if isinstance(problem, type) or not hasattr(problem, "n_clients"):
+        raise ConfigError(
+            f"{_kind(problem)} is no problem: make one with replifed.problems.from_clients(DATA, ...)"
+        )
+    known = {*inspect.signature(simulate).parameters} - {"algorithm", "problem", "streams", "rounds"}
+    for name in options:
+        if name not in known:
+            raise ConfigError(unknown_name("option of run", name, known | {"seeds"}))
+    if not isinstance(options.get("metrics") or {}, Mapping):
+        raise ConfigError(f"metrics = {options['metrics']!r}: must be functions by their names, a mapping")
+
+
+def _kind(value: Any) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(f"{what} is {value!r}: must be a text")
+    return value
+
+
 def _of(problem: Any, metric: Any, _: Any, seen: dict[str, Any]) -> Any:
     return metric(problem, seen)
 
@@ -221,7 +340,7 @@ class Comparison:
         matplotlib Figure
             `savefig` writes it.
         """
-        if x not in _USED:
+        if _text(x, "x") not in _USED:
             raise ReplifedError(f"x = {x!r}: must be one of {', '.join(_USED)}")
         column, label = _USED[x]
         methods = list(self.frame.groupby("method", sort=False))
@@ -256,6 +375,8 @@ class Comparison:
             infinite where it diverged; runs, how many of the `seeds` are no copies of another one (1 where
             nothing is drawn), so that only these are independent.
         """
+        if not isinstance(target, Real) or not 0 < target < np.inf:
+            raise ConfigError(f"target = {target!r}: must be a number above 0")
         rows = {}
         for name, own in self.frame.groupby("method", sort=False):
             share = own["gap"] / own.groupby("seed")["gap"].transform("first")
@@ -286,8 +407,9 @@ def compare(
     Comparison
         The gap is F - F* where the problem has Hessians and a minimiser, else F less the lowest value seen.
     """
-    if not methods:
-        raise ConfigError("there are no methods to compare: give {NAME: METHOD}")
+    if not isinstance(methods, Mapping) or not methods:
+        what = "there are no methods" if isinstance(methods, Mapping) else f"{_kind(methods)} is given"
+        raise ConfigError(f"{what} to compare: give {{NAME: METHOD}}")
     runs = [
         run(algorithm, problem, rounds, seeds, **options).assign(method=name)
         for name, algorithm in methods.items()

@@ -193,6 +193,9 @@ def require(problem: Problem, needs: tuple[type, ...], who: str) -> None:
     """Reject, before round 0, a problem that lacks a capability that the method `who` needs."""
     missing = [need.__name__ for need in needs if not isinstance(problem, need)]
     if missing:
+        remedy = getattr(problem, "remedies", {})
+        known = "; ".join(dict.fromkeys(remedy[name] for name in missing if name in remedy))
         raise ReplifedError(
-            f"{who} needs {', '.join(missing)}, which {type(problem).__name__} does not offer"
+            f"{who} needs {', '.join(missing)}, which {type(problem).__name__} does not offer: "
+            f"{known or 'it is for another kind of problem'}"
         )

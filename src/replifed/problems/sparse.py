@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -56,6 +57,11 @@ class SparseLinearModel(LinearObjective):
     ReplifedError
         One of these conditions fails, or features or targets are not finite.
     """
+
+    # What to do if a method needs a capability that only dense data have.
+    remedies: ClassVar = dict.fromkeys(
+        ("PerClientModels", "RestrictedMinimiser"), "give dense features, such as X.toarray()"
+    )
 
     def __init__(
         self,
@@ -281,7 +287,10 @@ class SparseLinearModel(LinearObjective):
                 self.weights.astype(self.dtype, copy=False),
             )
         if sparsity is None:
-            raise ReplifedError("local models on sparse data must be sparse, or change by gradients alone")
+            raise ReplifedError(
+                "local models on sparse data must be sparse, or change by gradients alone: give dense "
+                "features, such as X.toarray()"
+            )
         return SparseLocalModels(self, x, min(sparsity, self.dim))
 
     def _columns(self, client: int) -> NDArray:

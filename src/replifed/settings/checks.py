@@ -14,7 +14,7 @@ from replifed.algorithms.registry import METHODS, register
 from replifed.data.catalogue import CATALOGUE
 from replifed.errors import ConfigError, shown, unknown_name
 from replifed.parts import COMPARE, paper_names, section_of
-from replifed.settings import comparison, fields
+from replifed.settings import comparison, fields, partitions
 from replifed.settings.messages import Error, errors_in, line, schema_of
 from replifed.settings.reading import (
     MAIN_FILE,
@@ -117,6 +117,21 @@ def validate(
         raise ConfigError("\n".join(lines))
     compared = comparison.comparison(config)
     return config if compared is None else {**config, COMPARE: compared}
+
+
+def dataset(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checked settings of one custom data set, with defaults."""
+    from replifed.data.own import form_of
+
+    try:
+        checked = fields.CustomDataset.model_validate(dict(given)).plain()
+        faults = [*partitions.dataset_faults(checked, form_of(checked), named=False, requested=True)]
+    except ValidationError as error:
+        found = errors_in(error, fields.CustomDataset, ())
+        faults = [(".".join(map(str, path)), text) for path, text in found]
+    if faults:
+        raise ConfigError("; ".join(f"{key}: {text}" for key, text in faults))
+    return checked
 
 
 def _custom_methods(methods: Mapping[str, str]) -> Iterator[Error]:
