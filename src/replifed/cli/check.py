@@ -48,7 +48,11 @@ def add(commands: Any) -> None:
     compare.add_argument(
         "methods", nargs="*", metavar="[NAME=]FILE:CLASS", help="the name is the class's in small letters"
     )
-    compare.add_argument("--data", type=_words, metavar="NAMES", help="problems, default: all logistic ones")
+    text = (
+        "problems, default: all logistic ones; also digits, mnist, fashion_mnist, synthetic:ALPHA,BETA, and "
+        "data of your own"
+    )
+    compare.add_argument("--data", type=_words, metavar="NAMES", help=text)
     compare.add_argument(
         "--against", type=_words, metavar="NAMES", help="built-in methods, default: all on these problems"
     )
@@ -76,7 +80,15 @@ def add(commands: Any) -> None:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in text.split(",") if word]
+    """Return the words between commas; those of `synthetic:1,1` stay together."""
+    words: list[str] = []
+    for word in filter(None, text.split(",")):
+        goes_on = word[0].isdigit() or word[0] in ".-" or word in ("deviation", "variance")
+        if words and words[-1].startswith("synthetic:") and goes_on:
+            words[-1] += f",{word}"
+        else:
+            words.append(word)
+    return words
 
 
 def _compare(arguments: argparse.Namespace) -> int:
@@ -99,11 +111,11 @@ def _compare(arguments: argparse.Namespace) -> int:
         requested["vary"] = {}
     loaded = load_config(arguments)
     merged = {**loaded.get("comparison", {}), **requested}
+    config = with_offered({**loaded, "methods": methods, "comparison": merged})
     if not arguments.config:  # else the workflow checks all of it
-        config = with_offered({**loaded, "methods": methods, "comparison": merged})
         for (section, *key), text in errors(config):
             raise ConfigError(f"--{key[0]}: {text}" if section == "comparison" else text)
-    look_at(loaded, merged.get("data") or loaded["datasets"])
+    look_at(config, config["comparison"].get("data") or config["datasets"])
     if arguments.reference and not arguments.config and not arguments.dry_run:
         requested |= _taken(config, arguments)
     options = {"methods": methods, "comparison": requested}

@@ -15,19 +15,28 @@ _ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".npz", ".svm", ".libsvm", ".gz"
 
 def is_data(source: str, words: Sequence[str]) -> bool:
     """Return whether `replifed check SOURCE [KEY=VALUE ...]` names data, and no method."""
+    from replifed.data.generated import is_generated
+
     path = Path(source)
-    return bool(words) or path.suffix.lower() in _ENDINGS or (path.is_file() and path.suffix != ".py")
+    return (
+        bool(words)
+        or is_generated(source)
+        or path.suffix.lower() in _ENDINGS
+        or (path.is_file() and path.suffix != ".py")
+    )
 
 
 def look_at_file(path: str, words: Sequence[str]) -> None:
     """Print the findings on a data file, read with settings KEY=VALUE; clients that are named are taken."""
+    from replifed.data.generated import is_generated, settings_of
     from replifed.settings import load
     from replifed.settings.reading import read_value
 
     if wrong := [word for word in words if "=" not in word]:
         raise ConfigError(f"{wrong[0]}: write KEY=VALUE, such as label=outcome or 'drop=[id, day]'")
     pairs = [word.split("=", 1) for word in words]
-    settings = {"path": path, **{key: read_value(value, key) for key, value in pairs}}
+    base = settings_of(path)[1] if is_generated(path) else {"path": path}
+    settings = {**base, **{key: read_value(value, key) for key, value in pairs}}
     if "client" in settings:
         settings.setdefault("partition", "given")
     for key in ("drop", "categories"):
@@ -46,9 +55,8 @@ def look_at(config: Mapping[str, Any], names: Iterable[str]) -> None:
     """Print the findings on the custom data sets among `names`, or raise all their faults together."""
     from replifed.data.findings import findings
     from replifed.data.own import read
-    from replifed.settings.comparison import problems, with_offered
+    from replifed.settings.comparison import problems
 
-    config = with_offered(config)
     custom, faults = config.get("datasets", {}), []
     for name in [one for one in names if one in custom]:
         settings, problem = custom[name], problems(config)[name]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.data import generated
 from replifed.data.catalogue import Counts
 from replifed.data.columns import Asked, Columns, line_of, read_csv, read_parquet
 from replifed.data.faults import joined
@@ -39,13 +40,17 @@ def form_of(settings: Mapping[str, Any]) -> str:
     path = settings["path"]
     if "form" in settings:
         return settings["form"]
+    if generated.is_generated(path):
+        return "generated"
     return "python" if ".py:" in path else _SUFFIXES.get(Path(path).suffix, "libsvm")
 
 
 def file_of(settings: Mapping[str, Any]) -> str:
     """Return the file with the data, or with the function that returns the data."""
-    path = settings["path"]
-    return path.rpartition(":")[0] if form_of(settings) == "python" else path
+    path, form = settings["path"], form_of(settings)
+    if form == "generated":
+        return str(generated.__file__)
+    return path.rpartition(":")[0] if form == "python" else path
 
 
 def is_there(settings: Mapping[str, Any]) -> bool:
@@ -58,6 +63,8 @@ def is_there(settings: Mapping[str, Any]) -> bool:
 
 def names_clients(settings: Mapping[str, Any]) -> bool:
     """Return True if a data set names its clients, by a setting or in an npz, without reading the data."""
+    if form_of(settings) == "generated":
+        return settings["path"] != "digits"
     if form_of(settings) != "npz":
         return "client" in settings
     try:
@@ -294,7 +301,15 @@ def _read_python(path: str, settings: Mapping[str, Any]) -> Columns:
     return _columns(path, *(*values, None)[:3])
 
 
+def _read_generated(path: str, settings: Mapping[str, Any]) -> Columns:
+    if not generated.is_generated(path):
+        raise DataError(f"{path} is not generated; give {' or '.join(generated.FORMS)}")
+    X, y, client = generated.generate(path)
+    return _columns(path, X, y, None if client is None else [f"client {k + 1}" for k in client])
+
+
 _READERS = {
+    "generated": _read_generated,
     "libsvm": _read_libsvm,
     "csv": _read_csv,
     "parquet": _read_parquet,

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from replifed.algorithms.registry import BUILT_IN, INSTALLED
 from replifed.data.catalogue import CATALOGUE, offered
+from replifed.data.generated import FORMS, is_generated, settings_of
 from replifed.errors import unknown_name
 from replifed.parts import COMPARED
 from replifed.settings import partitions, variations
@@ -17,6 +18,9 @@ from replifed.settings.messages import Error
 
 # Kinds of problems that every method can run on, named by their losses.
 _EVERY_METHOD = get_args(Loss)
+# Data sets of the catalogue that a comparison has if it names them; and samples of a client, at most.
+IMAGES = ("mnist", "fashion_mnist")
+_SAMPLES = 300
 
 
 def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -63,20 +67,26 @@ def _against(problem: Mapping[str, Any], requested: Mapping[str, Any]) -> list[s
 
 def _data(config: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
     """Return the problems of the comparison, which may be misspelt: by default those for every method."""
-    every = [name for name, one in known.items() if one["problem"] in _EVERY_METHOD]
+    every = [name for name, one in known.items() if one["problem"] in _EVERY_METHOD and name not in IMAGES]
     return config.get("comparison", {}).get("data") or every
 
 
 def with_offered(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the data sets of installed packages that the comparison names to `datasets`.
+    """Add generated data sets, and those of installed packages, that the comparison names to `datasets`.
 
-    Such an entry may already have other keys than its path, such as its loss.
+    The entry of a package's data set may already have other keys than its path, such as its loss.
     """
     requested, custom = config.get("comparison"), config.get("datasets") or {}
     names = requested.get("data") if isinstance(requested, Mapping) else None
     if not isinstance(custom, Mapping) or not isinstance(names, list | None):
         return dict(config)  # the check of these keys follows
-    wanted = {*custom, *(name for name in names or () if isinstance(name, str))}
+    texts = [name for name in names or () if isinstance(name, str)]
+    made = {name: settings_of(name) for name in texts if name not in custom and is_generated(name)}
+    if made:
+        data = [made[name][0] if name in texts and name in made else name for name in names or ()]
+        custom = {**dict(made.values()), **custom}
+        config = {**config, "comparison": {**requested, "data": data}, "datasets": custom}  # type: ignore[dict-item]
+    wanted = {*custom, *texts}
     added = {}
     for name, source in offered().items() if wanted else ():
         entry = custom.get(name, {})
@@ -101,7 +111,13 @@ def problems(config: Mapping[str, Any]) -> dict[str, Any]:
         section = partitions.partition(kind, number, one.get("sizes", "equal"))
         of_data = {key: one[key] for key in ("weights", "samples") if key in one}
         custom[name] = {**model, "problem": one["loss"], "dataset": name, "partition": section, **of_data}
-    return {**known, **custom}
+    images = {name: _of_images(model, name) for name in IMAGES}
+    return {**images, **known, **custom}
+
+
+def _of_images(model: Mapping[str, Any], name: str) -> dict[str, Any]:
+    section = partitions.partition("kmeans", partitions.CLIENTS)
+    return {**model, "problem": "softmax", "dataset": name, "partition": section, "samples": _SAMPLES}
 
 
 def errors(config: Mapping[str, Any]) -> Iterator[Error]:
@@ -127,7 +143,10 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
             yield ("datasets", name), f"{name} is a built-in data set; give yours another name"
     for name in requested.get("data") or ():
         if name not in known:
-            yield ("comparison", "data"), unknown_name("problem of the comparison", name, known)
+            yield (
+                ("comparison", "data"),
+                unknown_name("problem of the comparison", name, [*known, *FORMS]),
+            )
     used = [known[name] for name in requested.get("data") or known if name in known]
     yield from _unsplittable(requested, {name: known[name] for name in _data(config, known) if name in known})
     compared = {*INSTALLED, *(method for one in used for method in one["methods"])}

@@ -161,7 +161,7 @@ class CustomDataset(Settings):
     path: Text = Field(
         description="a file, or FILE.py:FUNCTION, which returns features, labels, maybe clients"
     )
-    form: Maybe[Literal["libsvm", "csv", "parquet", "npz", "python"]] = Field(
+    form: Maybe[Literal["libsvm", "csv", "parquet", "npz", "python", "generated"]] = Field(
         None, description="by default what the path's ending says"
     )
     label: Maybe[Text] = Field(None, description="column of the labels (csv, parquet); by default the last")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # Losses that custom data may have; all other data have logistic ones.
 _LOSSES = ("least_squares", "softmax")
 _MOST_STEPS = 100
+_WHITE = 255.0  # a pixel
 # Copies of the features at a time, about: as clients' and stacked, in doubles and in floats of 32 bits.
 _COPIES = 3
 # Newton's method stops after a move as short as this: the objective then changes by its square.
@@ -139,7 +140,14 @@ def client_samples(settings: of.OnDataSet, replicate: int, table: Any, partition
     rng = generator(settings.seed, replicate, None, "samples")
     samples = (np.flatnonzero(client == i) for i in range(int(client.max()) + 1))
     drawn = [rng.permutation(rows)[: settings.samples] for rows in samples]
-    return [(table.X[rows].toarray(), targets[rows]) for rows in drawn]
+    return [(_dense(table.X[rows]), targets[rows]) for rows in drawn]
+
+
+def _dense(X: Any) -> NDArray:
+    """Features as an array; pixels, which are bytes, are divided by the largest one."""
+    if not isinstance(X, np.ndarray):
+        return X.toarray()
+    return X / _WHITE if X.dtype == np.uint8 else X.astype(float)
 
 
 def _planted(settings: of.Planted, replicate: int) -> tuple[list, Any]:
