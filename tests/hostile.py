@@ -62,10 +62,13 @@ def kind(function: Callable[[int], Iterable[Case]]) -> Callable[[int], Iterable[
 
 
 def own(path: Path, **settings: Any) -> None:
-    """Read a custom data set."""
-    from replifed.data.own import parse
+    """Read a custom data set, standardise it, and say what it shows."""
+    from replifed.data.findings import findings
+    from replifed.data.own import parse, read
 
-    parse("hostile", {"path": str(path), **settings}, path.with_name("out.npz"))
+    settings = {"path": str(path), "standardise": True, **settings}
+    parse("hostile", settings, path.with_name("out.npz"))
+    findings(read("hostile", settings), 0.01)
 
 
 def built_in(parser: str, path: Path, *more: Any, **counts: int) -> None:

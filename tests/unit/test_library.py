@@ -17,6 +17,7 @@ from replifed.errors import ReplifedError
 PAGE = Path(__file__).parents[2] / "docs/library.md"
 RNG = np.random.default_rng(3)
 CLIENTS = [(RNG.normal(size=(n, 4)), RNG.choice([-1.0, 1.0], n)) for n in (5, 8, 6)]
+PROBLEM = rf.problems.from_clients(CLIENTS, l2=0.1)
 
 
 def test_the_page_runs_as_it_stands(tmp_path, monkeypatch, capsys):
@@ -131,6 +132,22 @@ def test_the_table_says_what_stays_what_was_touched_and_how_many_runs_there_are(
         (lambda: rf.run(None, None, 2, seeds=[1, 2]), r"seeds = \[1, 2\]: must be a whole number"),
         (lambda: rf.run(None, None, 0.5), "rounds = 0.5: must be a whole number"),
         (lambda: rf.compare({}, None, 2), "no methods to compare"),
+        (lambda: rf.compare(["fedavg"], None, 2), "a list is given to compare: give {NAME: METHOD}"),
+        (lambda: rf.run("fedavg", None, 2), "a str is no method: make one with replifed.method"),
+        (lambda: rf.run(rf.method("newton"), CLIENTS, 2), "a list is no problem: make one with"),
+        (lambda: rf.run(rf.method("newton"), PROBLEM, 2, auditd=True), "'auditd'; did you mean 'audited'"),
+        (lambda: rf.run(rf.method("newton"), PROBLEM, 2, cohort="10%"), "cohort = '10%': must be"),
+        (
+            lambda: rf.run(rf.method("newton"), PROBLEM, 2, metrics=["gap"]),
+            "must be functions by their names",
+        ),
+        (lambda: rf.method("fedlin", solver="gradient"), "must be a local solver, such as"),
+        (lambda: rf.method(None), "a method's name is None: must be a text"),
+        (lambda: rf.load(["a9a"]), "must be a text"),
+        (lambda: rf.split(np.ones((4, 2)), np.ones(3), "iid"), "must be"),
+        (lambda: rf.problems.from_clients(CLIENTS, l2="x"), "l2 = 'x': must be a number"),
+        (lambda: rf.read("d.csv", l2=0), "l2 = 0: must be a number above 0"),
+        (lambda: rf.read("d.libsvm", drop=["id"]), "data of form libsvm have no columns by name"),
     ],
 )
 def test_mistakes_are_refused_in_one_line(call, says):
@@ -174,3 +191,16 @@ def test_data_of_the_package_are_dealt_under_a_partition_by_name():
         rf.split(X, y, "dirichlet")
     with pytest.raises(ReplifedError, match=r"unknown data set of the package 'a9b'; did you mean 'a9a'"):
         rf.load("a9b")
+
+
+@pytest.mark.parametrize("name", ["scaffold", "fedmid"])
+def test_a_method_that_needs_dense_features_says_how_to_give_them(name):
+    X, y = rf.load("mushrooms")
+    sparse, dense = (
+        rf.problems.from_clients([(A[:40], y[:40]), (A[40:80], y[40:80])]) for A in (X, X.toarray())
+    )
+    solver, weight = {"solver": rf.Gradient(steps=2, step=0.1)}, {"weight": 0.1, "local_steps": 2}
+    method = rf.method(name, step=0.1, **(solver if name == "scaffold" else weight))
+    with pytest.raises(ReplifedError, match=r"dense features, such as X\.toarray\(\)"):
+        rf.run(method, sparse, 2)
+    assert rf.run(method, dense, 2)["objective"].notna().all()
