@@ -29,7 +29,7 @@ def is_data(source: str, words: Sequence[str]) -> bool:
 def look_at_file(path: str, words: Sequence[str]) -> None:
     """Print the findings on a data file, read with settings KEY=VALUE; clients that are named are taken."""
     from replifed.data.generated import is_generated, settings_of
-    from replifed.settings import load
+    from replifed.settings.checks import load
     from replifed.settings.reading import read_value
 
     if wrong := [word for word in words if "=" not in word]:
