@@ -262,6 +262,8 @@ def test_an_option_without_a_source_a_shape_that_cannot_fail_and_a_gap_without_a
     assert "sim has gaps without an axis: rho" in refused(lambda: Axes(LOSS, gaps={"sim": ["rho"]}))
     claim = Statements("p", artefact="fig1")
     assert "what would make it fail" in refused(lambda: claim.shape("x", "It.", formula(np.ones, 1)))
+    compared = claim("x").shape("It.", formula(np.ones, 1) < 2)
+    assert compared.fails == "a first number at or above the second"
 
 
 def test_a_sentence_says_what_it_rests_on():

@@ -11,7 +11,6 @@ from replifed.algorithms.fivegcs import FiveGCS
 from replifed.algorithms.local_solvers import Exact, Gradient, Stochastic
 from replifed.algorithms.registry import method_class
 from replifed.algorithms.scaffold import Scaffold
-from replifed.engine import memory
 from replifed.engine.simulate import simulate
 from replifed.engine.twins import simulate_with_twins
 from replifed.errors import ReplifedError
@@ -177,9 +176,9 @@ def test_hessians_that_do_not_fit_are_refused_before_the_first_round(method, mon
     of_runs = {2: algorithm, 6: lambda runs, factors: algorithm}  # the second with twins
     run = {2: simulate, 6: simulate_with_twins}
     for runs in run:
-        monkeypatch.setattr(memory, "free", lambda runs=runs: 8 * runs * 3 * 12**2)
+        monkeypatch.setattr("replifed.engine.simulate.free", lambda runs=runs: 8 * runs * 3 * 12**2)
         run[runs](of_runs[runs], problem, Streams(0, (1, 2)), 1)
-    monkeypatch.setattr(memory, "free", lambda: 8 * 2 * 3 * 12**2 - 1)
+    monkeypatch.setattr("replifed.engine.simulate.free", lambda: 8 * 2 * 3 * 12**2 - 1)
     monkeypatch.setattr(type(algorithm), "init", None)  # it comes too late
     for runs in run:
         said = rf"0\.0 GiB for the Hessians of 3 clients in 12 coordinates, {runs} runs .* 0\.0 GiB are free"
@@ -188,7 +187,7 @@ def test_hessians_that_do_not_fit_are_refused_before_the_first_round(method, mon
 
 
 def test_exact_local_steps_of_a_cohort_need_its_hessians_alone(monkeypatch):
-    monkeypatch.setattr(memory, "free", lambda: 8 * 4 * 3**2)
+    monkeypatch.setattr("replifed.engine.simulate.free", lambda: 8 * 4 * 3**2)
     algorithm = FedPLT(rho=0.5, solver=Exact())
     simulate(algorithm, many(), Streams(0, (1,)), 1, cohort=FixedSize(4))
     with pytest.raises(ReplifedError, match="the Hessians of 5 clients"):

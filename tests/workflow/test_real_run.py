@@ -97,7 +97,7 @@ def test_a_killed_run_leaves_nothing_half_written_and_goes_on(killed):
     assert set(claims["verdict"]) <= set(VERDICTS)
     assert (claims["scale"] == "tiny").all()
     # The score stands above the closing line.
-    assert re.fullmatch(r"\d+ (other )?statements: \d+ reproduced, .*", done.text.strip().splitlines()[-2])
+    assert re.fullmatch(r"\d+ (other )?statements: \d+ reproduced [(,].*", done.text.strip().splitlines()[-2])
     assert unknown(killed.folder / "results/tiny", killed.folder / "figures/tiny") == []
     again = killed.snakemake(*TINY)
     assert "Nothing to be done" in again.text
@@ -296,7 +296,7 @@ def test_other_folders_numbers_of_cores_and_jobs_change_no_byte(killed, alone):
 def test_papers_made_by_their_names_end_as_all_does_and_are_the_same_run(killed, alone):
     again, done = alone
     *_, score, last = done.text.strip().splitlines()
-    assert re.fullmatch(r"\d+ (other )?statements: \d+ reproduced, .*", score)
+    assert re.fullmatch(r"\d+ (other )?statements: \d+ reproduced [(,].*", score)
     pages = [f"results/tiny/{paper}/report.html" for paper in PAPERS]
     assert last.endswith("; ".join(f"report: {page}" for page in pages))
     assert all("One paper alone." in (again.folder / page).read_text() for page in pages)

@@ -165,6 +165,8 @@ class Claim:
                 return "a value is a mean over at least one repetition"
         if self.kind == "shape" and not 0 < self.share <= 1:
             return "a share must be above 0 and at most 1"
+        if self.kind == "shape" and self.measure is not None and not self.fails:
+            return "a shape says what would make it fail: fails=TEXT"
         return ""
 
     @property

@@ -8,6 +8,8 @@ from copy import copy
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
 from replifed.claims import printed as of_print
 from replifed.claims.axes import Axes
 from replifed.claims.claim import Claim, Kind
@@ -22,6 +24,13 @@ from replifed.errors import unknown_name
 MOST_MAIN = 10
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}: \S")
 # Keywords that make a claim.
+# What makes a comparison of two quantities fail.
+_COMPARED = {
+    np.less: "a first number at or above the second",
+    np.less_equal: "a first number above the second",
+    np.greater: "a first number at or below the second",
+    np.greater_equal: "a first number below the second",
+}
 _FIELDS = {field.name for field in fields(Claim)} | {"within", "because"}
 
 
@@ -214,7 +223,11 @@ class Statement:
     def shape(
         self, statement: str, measured: Quantity, *, fails: str = "", share: float | None = None, **more: Any
     ) -> Claim:
-        """Something is true in all cases, or in a `share`; `fails` says what data would make it fail."""
+        """Something is true in all cases, or in a `share`; `fails` says what data would make it fail.
+
+        A comparison of two quantities says so by itself.
+        """
+        fails = fails or _COMPARED.get(measured.function, "")
         return self._claim("shape", statement, measured, fails=fails, within=share, **more)
 
     def identity(self, statement: str, measured: Quantity, **more: Any) -> Claim:
