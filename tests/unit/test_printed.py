@@ -3,6 +3,7 @@
 import math
 import re
 from decimal import ROUND_HALF_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from replifed.claims.files import number_text
 from replifed.errors import ConfigError
 from replifed.testing import assert_claim
 
+ROOT = Path(__file__).parents[2]
 BETTER = {"acc": "higher", "loss": "lower"}
 METHODS = tuple("abcd")
 RUNS = rf.Runs(BETTER)
@@ -84,6 +86,11 @@ def judged(one, frame=FRAME, **more):
 def test_there_are_at_most_twelve_rules():
     assert len(printed.RULES) <= 12
     assert len({rule.words for rule in printed.RULES.values()}) == len(printed.RULES)
+
+
+def test_the_page_lists_the_rules():
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", (ROOT / "docs/printed.md").read_text(), re.M)
+    assert rows == [(name, rule.words) for name, rule in printed.RULES.items()]
 
 
 @pytest.mark.parametrize("rule", printed.RULES)

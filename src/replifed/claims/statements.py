@@ -25,7 +25,7 @@ MOST_MAIN = 10
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}: \S")
 # Keywords that make a claim.
 # What makes a comparison of two quantities fail.
-_COMPARED = {
+_COMPARED: dict[Any, str] = {
     np.less: "a first number at or above the second",
     np.less_equal: "a first number above the second",
     np.greater: "a first number at or below the second",
