@@ -72,6 +72,24 @@ def loop_fedavgm(clients, beta=0.6):
     return x
 
 
+def loop_fedexp(clients, eps=1e-3, p=SHARES):
+    """The mean of the last two models, and each round's eta_g."""
+    x, before, etas = np.zeros(D), np.zeros(D), []
+    p = p[list(clients)] / p[list(clients)].sum()
+    for _ in range(ROUNDS):
+        changes = []
+        for i in clients:
+            w = x.copy()
+            for _ in range(K):
+                w = w - ETA * grad(i, w)
+            changes.append(x - w)
+        d = sum(share * d_i for share, d_i in zip(p, changes, strict=True))
+        squares = sum(share * (d_i @ d_i) for share, d_i in zip(p, changes, strict=True))
+        etas.append(max(1.0, squares / (2 * (d @ d + eps))))
+        before, x = x, x - etas[-1] * d
+    return (before + x) / 2, etas
+
+
 def loop_fedadam_server(clients, eta=0.05, beta_1=0.8, beta_2=0.95, tau=1e-2):
     x, m, v = np.zeros(D), np.zeros(D), np.full(D, tau**2)
     for _ in range(ROUNDS):
@@ -293,6 +311,49 @@ def test_fedavgm_without_momentum_and_fednova_with_equal_steps_are_fedavg():
     fedavg = reached("fedavg", WEIGHTED, **LOCAL)
     np.testing.assert_allclose(reached("fedavgm", WEIGHTED, momentum=0.0, **LOCAL), fedavg, rtol=1e-13)
     np.testing.assert_allclose(reached("fednova", WEIGHTED, work="equal", **LOCAL), fedavg, rtol=1e-12)
+
+
+@pytest.mark.parametrize("clients", [None, COHORT])
+@pytest.mark.parametrize(("problem", "p"), [(EQUAL, np.full(N, 1 / N)), (WEIGHTED, SHARES)])
+@pytest.mark.parametrize("eps", [1e-4, 1e-1])
+def test_fedexp_is_its_rule_client_by_client(problem, p, clients, eps):
+    expected, etas = loop_fedexp(clients or range(N), eps, p)
+    found = reached("fedexp", problem, clients=clients, eps=eps, **LOCAL)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    assert np.linalg.norm(found) > 0.1
+    assert (max(etas) > 1.5) == (eps == 1e-4)  # so that the rule is not only that of FedAvg
+
+
+@pytest.mark.parametrize("batch", [None, 4])
+@pytest.mark.parametrize("clients", [None, COHORT])
+def test_fedexp_without_extrapolation_is_fedavg_at_the_mean_of_its_last_two_models(batch, clients):
+    """With a large eps eta_g is 1 in each round."""
+    more = LOCAL | {"batch": batch, "clients": clients}
+    last, before = (reached("fedavg", WEIGHTED, rounds=rounds, **more) for rounds in (ROUNDS, ROUNDS - 1))
+    found = reached("fedexp", WEIGHTED, eps=1e6, **more)
+    np.testing.assert_allclose(found, (last + before) / 2, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("rounds", [1, ROUNDS, 2000])
+def test_fedexp_with_equal_clients_is_fedavg_and_stays_finite_at_the_minimiser(rounds):
+    """All d_i are one, eta_g = max(1, |d|^2 / (2 (|d|^2 + eps))) = 1, and at the end d is zero."""
+    equal = rf.problems.from_clients([DATA[0]] * 3, l2=L2)
+    method, fedavg = (rf.method(name, **LOCAL) for name in ("fedexp", "fedavg"))
+    found, plain = (simulate(one, equal, STREAMS, rounds).state.x[0] for one in (method, fedavg))
+    np.testing.assert_allclose(found, plain, rtol=1e-12, atol=1e-12)
+    assert np.isfinite(found).all()
+    if rounds == 2000:
+        np.testing.assert_allclose(found, minimiser(equal, 1)[0], atol=1e-9)
+
+
+def test_fedexp_is_evaluated_at_the_mean_of_its_last_two_models():
+    """The loss that is recorded after a round is that of the mean of its model and the one before."""
+    method = rf.method("fedexp", eps=1e-4, **LOCAL)
+    recorded = simulate(method, WEIGHTED, STREAMS, ROUNDS).metrics["objective"][:, 0]
+    x = [simulate(method, WEIGHTED, STREAMS, rounds).state.x for rounds in range(ROUNDS + 1)]
+    means = [x[0], *((x[t] + x[t + 1]) / 2 for t in range(ROUNDS))]
+    np.testing.assert_array_equal(recorded, [WEIGHTED.loss(mean)[0] for mean in means])
+    assert all((WEIGHTED.loss(x[t]) != recorded[t]).all() for t in range(1, ROUNDS + 1))
 
 
 @pytest.mark.parametrize("name", ["mb_sgd", "mb_ac_sgd"])
