@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -39,7 +40,8 @@ def from_clients(
     l2 : weight of |x|^2 / 2 in each client's loss.
     weights : array (N,), optional
         p_i > 0 in F = sum_i p_i f_i, with f_i the mean loss of client i; their sum is one. 1/N by default.
-    classes : number of classes of a softmax; by default, the largest target plus one.
+    classes : number of classes of a softmax, some of which may have no sample. By default there are as many
+        as different targets; others than 0 to classes - 1 are numbered in their order, with a warning.
 
     Raises
     ------
@@ -66,7 +68,9 @@ def from_clients(
     for i, one in enumerate(y):
         if not np.isfinite(one).all():
             raise ReplifedError(f"client {i}: targets hold NaN or infinite numbers: leave such samples out")
-    named = loss_named(loss, classes or int(max(one.max() for one in y)) + 1)
+    if loss == "softmax":
+        y, classes = _classes(y, classes)
+    named = loss_named(loss, classes)
     sizes, N = np.array([one.size for one in y]), len(y)
     p = np.full((1, N), 1 / N) if weights is None else np.asarray(_array(weights, "weights"), float)[None]
     if p.shape != (1, N):
@@ -92,6 +96,23 @@ def stacked(
         for i, (A, b) in enumerate(clients):
             X[s, i, : len(b)], y[s, i, : len(b)] = A, b
     return X, y, sizes
+
+
+def _classes(y: list[Any], classes: int) -> tuple[list[Any], int]:
+    """Targets of a softmax as numbers of classes, and the number of classes."""
+    labels = np.unique(np.concatenate(y))
+    shown = ", ".join(f"{label:g}" for label in labels[:5]) + ", ..." * (len(labels) > 5)
+    if classes:
+        if not np.isin(labels, np.arange(classes)).all():
+            raise ReplifedError(f"targets {shown}: must be whole numbers from 0 to {classes - 1}")
+        return y, classes
+    if len(labels) < 2:
+        raise ReplifedError(f"all targets are {shown}: a softmax needs two classes; or state `classes`")
+    if not np.array_equal(labels, np.arange(len(labels))):
+        text = f"targets {shown} are numbered from 0 in their order: {len(labels)} classes"
+        warnings.warn(text, stacklevel=3)
+        y = [np.searchsorted(labels, one) for one in y]
+    return y, len(labels)
 
 
 def _pairs(data: Any) -> Sequence[tuple[Any, Any]]:

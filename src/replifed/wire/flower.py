@@ -98,6 +98,10 @@ def server_app(method: Any) -> Any:
 def _read(load: Callable[[Any], tuple[NDArray, NDArray]], context: Any) -> OwnData:
     config, own = context.run_config, load(context)
     form: dict[str, Any] = {name: config[name] for name in ("loss", "l2", "classes")}
+    if form["loss"] == "softmax" and not form["classes"]:
+        raise ConfigError(
+            "a node does not see all classes: state their number, classes = 10 in pyproject.toml"
+        )
     return of_client(from_clients([own], **form), 0)
 
 
