@@ -92,15 +92,10 @@ def _pages(
         suffixes = ("csv", "pdf", "png") if artefact["kind"] == "figure" else ("csv", "md", "tex")
         outputs = {suffix: results / "figures" / paper / f"{name}.{suffix}" for suffix in suffixes}
         read = {key: inputs[key] for key in needs.artefact_keys(artefact)}
-        drawn = subsets.settings_for("artefact", section, name)
         try:
-            jobs.artefact(paper, name, drawn, SCALE, read, outputs)
+            jobs.artefact(paper, name, subsets.settings_for("artefact", section, name), SCALE, read, outputs)
         except KeyError as error:
-            metrics = {one for each in section["experiments"].values() for one in each["metrics"]}
-            raise ConfigError(
-                f"{folder / 'figures.py'}: {name} reads {one_line(error)}, which the logs' histories lack; "
-                f"their metrics in settings.yaml are {', '.join(sorted(metrics))}"
-            ) from error
+            raise _no_column(folder, section, error) from error
     shown = {
         "artefacts": made,
         "made_by": f"replifed judge {folder}",
@@ -116,6 +111,15 @@ def _pages(
         results / "report.html",
         results / "claims.csv",
         single=True,
+    )
+
+
+def _no_column(folder: Path, section: Mapping[str, Any], error: KeyError) -> ConfigError:
+    """Name the file that draws a column which no history has, such as a metric under its earlier name."""
+    metrics = dict.fromkeys(name for one in section["experiments"].values() for name in one["metrics"])
+    return ConfigError(
+        f"{folder / 'figures.py'}: the logs have no {one_line(error)}; metrics in {folder / 'settings.yaml'} "
+        f"are {', '.join(metrics)}"
     )
 
 

@@ -11,9 +11,17 @@ from typing import Any
 from replifed.cli.arguments import add_command
 from replifed.errors import ConfigError
 from replifed.parts import name_fault
-from replifed.store.atomic import make_folder
+from replifed.settings.reading import read_value
 from replifed.store.folders import fill, new_folder
 
+_COLUMNS = {
+    "method": "the methods' names",
+    "seed": "the repetitions' names",
+    "round": "rounds or steps; line counts lines",
+    "bits": "all bits that were sent so far",
+    "client": "clients' names, where each line is a client",
+    "weight": "clients' weights, such as their samples",
+}
 _COPIED = "Snakefile", "environment.yml", "workflow", "config", "profiles"
 
 
@@ -31,11 +39,23 @@ def add(commands: Any) -> None:
     paper.add_argument("--to", type=Path, metavar="FOLDER", help="the folder of your papers")
     text = "make it a paper on logs of runs made elsewhere: those in this folder, which are copied"
     paper.add_argument("--from-logs", type=Path, metavar="FOLDER", help=text)
-    text = "which of these logs, such as '{method}_rcv1_{seed}.csv'; default: all of one form"
-    paper.add_argument("--files", metavar="PATTERN", help=text)
+    stated = paper.add_argument_group("logs", "what the logs mean, where that is not clear by itself")
+    text = "which of these logs, such as '{method}_rcv1_{seed}.csv'; other names in braces are columns"
+    stated.add_argument("--files", nargs="+", metavar="PATTERN", help=text)
     for side in ("lower", "higher"):
         text = f"columns of the logs that are better when {side}"
-        paper.add_argument(f"--{side}", nargs="+", default=[], metavar="METRIC", help=text)
+        stated.add_argument(f"--{side}", nargs="+", default=[], metavar="METRIC", help=text)
+    for meaning, text in _COLUMNS.items():
+        stated.add_argument(f"--{meaning}", metavar="COLUMN", help=f"column of {text}")
+    text = "names of columns that are runs each, such as '{method}' or '{method} - {metric}'"
+    stated.add_argument("--wide", metavar="PATTERN", help=text)
+    text = "only lines whose columns have these values, such as data=a9a epsilon=0.1"
+    stated.add_argument("--where", nargs="+", default=[], metavar="COLUMN=VALUE", help=text)
+    stated.add_argument("--until", type=int, metavar="ROUND", help="the last round that counts")
+    text = "runs stop once they are done: one that ends early keeps its last values"
+    stated.add_argument("--stopped", action="store_true", default=None, help=text)
+    text = "of what each line is the best, such as eta: it is no run"
+    stated.add_argument("--best-over", metavar="NAME", help=text)
 
 
 def _init(arguments: argparse.Namespace) -> None:
@@ -47,18 +67,25 @@ def _init(arguments: argparse.Namespace) -> None:
     for name in _COPIED:
         if arguments.folder.joinpath(name).exists():
             raise ConfigError(f"{arguments.folder / name} exists already; choose another folder")
-    make_folder(arguments.folder)
-    for name in _COPIED:
-        copy = shutil.copytree if source.joinpath(name).is_dir() else shutil.copy
-        copy(source / name, arguments.folder / name)
+    # All is copied before anything has its name, so that one broken off can be made again.
+    part = arguments.folder / ".replifed-init"
+    shutil.rmtree(part, ignore_errors=True)
+    with new_folder(part):
+        for name in _COPIED:
+            copy = shutil.copytree if source.joinpath(name).is_dir() else shutil.copy
+            copy(source / name, part / name)
+        for name in _COPIED:
+            part.joinpath(name).rename(arguments.folder / name)
+    part.rmdir()
     print(f"next: `cd {shlex.quote(str(arguments.folder))}`, `replifed make all --small --cores 2`")
 
 
 def _paper(arguments: argparse.Namespace) -> None:
     if arguments.from_logs is None and arguments.to is None:
         raise ConfigError("which folder are your papers in? give --to FOLDER")
-    if arguments.from_logs is None and (arguments.files or arguments.lower or arguments.higher):
-        raise ConfigError("--files, --lower and --higher are about logs; give --from-logs FOLDER")
+    stated = _stated(arguments)
+    if arguments.from_logs is None and (stated or arguments.lower or arguments.higher):
+        raise ConfigError("--files, --lower, --higher and the like are about logs; give --from-logs FOLDER")
     name, folder = arguments.name, (arguments.to or Path()) / arguments.name
     if fault := name_fault(name):
         raise ConfigError(f"{fault}; give yours another name")
@@ -68,8 +95,7 @@ def _paper(arguments: argparse.Namespace) -> None:
         if both := sorted(set(arguments.lower) & set(arguments.higher)):
             raise ConfigError(f"{both[0]} cannot be better when lower and when higher; give one side")
         better = dict.fromkeys(arguments.lower, "lower") | dict.fromkeys(arguments.higher, "higher")
-        with new_folder(folder):
-            write(name, folder, arguments.from_logs, arguments.files, better)
+        write(name, folder, arguments.from_logs, stated, better)
         print(f"judge it: replifed judge {folder}")
         return
     with new_folder(folder):
@@ -81,3 +107,25 @@ def _paper(arguments: argparse.Namespace) -> None:
     print(*sorted(files), sep="\n")
     setting = shlex.quote(f"paper_folders=[{arguments.to}]")
     print(f"run it: `snakemake --cores 2 {name} --config {setting}`")
+
+
+def _stated(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Settings of the experiment that the options state (`logs.settings.Experiment`)."""
+    columns = {key: value for key in _COLUMNS if (value := getattr(arguments, key)) is not None}
+    where = {}
+    for one in arguments.where:
+        column, equals, text = one.partition("=")
+        if not equals or not column:
+            raise ConfigError(f"--where {one}: give COLUMN=VALUE, such as data=a9a")
+        where[column] = read_value(text, f"--where {one}")
+    files = arguments.files or []
+    given = {
+        "logs": files[0] if len(files) == 1 else files,
+        "wide": arguments.wide,
+        "columns": columns,
+        "where": where,
+        "until": arguments.until,
+        "stopped": arguments.stopped,
+        "best_over": arguments.best_over,
+    }
+    return {key: value for key, value in given.items() if value not in (None, {}, [])}

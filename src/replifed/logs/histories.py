@@ -15,15 +15,18 @@ from pydantic import ValidationError
 from replifed.claims.copies import originals
 from replifed.errors import ConfigError, DataError, unknown_name
 from replifed.logs import files
+from replifed.logs.meanings import LINE, VALUE
+from replifed.logs.reading import check_lines
+from replifed.logs.reading import read as read_log
 from replifed.logs.settings import Experiment
+from replifed.logs.values import floats, spoilt
 from replifed.settings.messages import errors_in, line
 
 # Of names and numbers in a remark or an error, that many are shown.
 _SHOWN = 5
-# Marks of what is told of an experiment without columns that say it.
-_FILE = "_file"
-# Before the name of a column that is no metric, and may show that a run diverged.
-_OTHER = "_other "
+# Columns of the file of each line, and of the end of a run in a number that is judged or not.
+FILE, _OTHER = "_file", "_other:"
+_BOUNDS = "__MIN", "__MAX"  # ends of columns of wandb, beside that of a run
 
 
 class Logged(NamedTuple):
@@ -49,11 +52,28 @@ def read(folder: Path, settings: Experiment) -> Logged:
         A log cannot be read, lacks a column, or its runs are no experiment (see `logged`).
     """
     found = files.find(folder, settings.logs)
-    frames = [
-        files.read(log.path).assign(**log.named, **{_FILE: log.path.relative_to(folder).as_posix()})
-        for log in found
-    ]
-    return logged(frames, settings)._replace(files=[log.path for log in found])
+    frames, said = [], []
+    for log in found:
+        table = read_log(log.path)
+        frames.append(placed(table.frame, log.named, log.path.relative_to(folder).as_posix()))
+        said += table.said
+    check_lines(folder, frames)
+    runs = logged(frames, settings)
+    return runs._replace(remarks=[*dict.fromkeys(said), *runs.remarks], files=[log.path for log in found])
+
+
+def placed(frame: pd.DataFrame, named: Mapping[str, str], name: str) -> pd.DataFrame:
+    """Return the table of a log with the file's name, and what that says in braces, as columns."""
+    added = {key: text if key in ("method", "seed") else _typed(text) for key, text in named.items()}
+    return frame.assign(**added, **{FILE: name})
+
+
+def _typed(text: str) -> Any:
+    """Return what a name says as a number, if it is one: `where` compares it with numbers."""
+    number = floats(pd.Series([text], dtype=object)).iloc[0]
+    if np.isnan(number):
+        return text
+    return int(number) if number % 1 == 0 and abs(number) < 2**53 else float(number)
 
 
 def logged(frames: Sequence[pd.DataFrame], settings: Experiment) -> Logged:
@@ -68,11 +88,12 @@ def logged(frames: Sequence[pd.DataFrame], settings: Experiment) -> Logged:
         A column is missing, or holds no number; two runs have one seed; runs of a method end at different
         rounds, and no last round that counts is stated; reported seeds are missing, or were tuned on.
     """
-    whole = pd.concat([_mapped(frame, settings) for frame in frames], ignore_index=True)
+    remarks: list[str] = []
+    frames = [_mapped(frame, settings, remarks) for frame in frames]
+    whole = pd.concat(frames, ignore_index=True)
     if whole.empty:
         chosen = ", ".join(f"{key} = {one!r}" for key, one in settings.where.items())
         raise DataError(f"where: no line has {chosen}" if chosen else "the logs have no line")
-    remarks: list[str] = []
     whole["replicate"] = _numbered(whole["replicate"], remarks)
     labels = _labels(whole["method"])
     whole["method"] = whole["method"].map({label: name for name, label in labels.items()})
@@ -81,17 +102,19 @@ def logged(frames: Sequence[pd.DataFrame], settings: Experiment) -> Logged:
         whole = whole[whole["round"] <= settings.until]
         if whole.empty:
             raise DataError(f"until: no round up to {settings.until} was recorded")
+    whole = _one_line_a_round(whole, settings)
     others = [name for name in whole if str(name).startswith(_OTHER)]
-    counted = [name for name in ("bits", *settings.axes) if name in whole]
-    whole = _one_line_a_round(whole, [*settings.metrics, *counted], others)
-    remarks += _diverged_elsewhere(whole, others)
-    whole = whole.drop(columns=others)
-    parts = [_whole(method, own, settings, remarks) for method, own in whole.groupby("method", sort=False)]
-    frame = pd.concat(parts, ignore_index=True).drop(columns=_FILE)
+    recorded = {name: set(whole.loc[np.isfinite(whole[name]), "round"]) for name in others}
+    parts = [
+        _whole(method, own, settings, recorded, remarks)
+        for method, own in whole.groupby("method", sort=False)
+    ]
+    frame = pd.concat(parts, ignore_index=True).drop(columns=[FILE, *others])
     ends = frame.groupby("method", sort=False)["round"].max()
     if len(set(ends)) > 1:
         told = _listed(f"{method} at {end}" for method, end in ends.items())
-        remarks.append(f"methods end at different rounds ({told}); until: {ends.min()} compares them at one")
+        cure = "" if settings.stopped else f"; until: {ends.min()} compares them at one"
+        remarks.append(f"methods end at different rounds ({told}){cure}")
     if not frame.duplicated(["method", "replicate"]).any():
         # Final values of two digits may be equal by chance: such runs are not told to be copies.
         frame["line"] = np.arange(len(frame))
@@ -100,76 +123,138 @@ def logged(frames: Sequence[pd.DataFrame], settings: Experiment) -> Logged:
     return Logged(frame, {name: label for name, label in labels.items() if name in there}, remarks, [])
 
 
-def _mapped(frame: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
-    """Columns of a log by what they mean, of the lines that count."""
-    named = str(frame[_FILE].iloc[0]) if _FILE in frame else "the table"
+def _mapped(frame: pd.DataFrame, settings: Experiment, remarks: list[str]) -> pd.DataFrame:
+    """Columns of a log by what they mean, of the lines that count; a line a run and round."""
+    named = str(frame[FILE].iloc[0]) if FILE in frame and len(frame) else "the table"
+    wanted = dict(settings.columns)
+    if settings.wide is not None:
+        frame = stacked(frame, settings.wide, {*wanted.values(), *settings.where}, named)
     for column, value in settings.where.items():
         if isinstance(value, (list, tuple, dict, set)):
             raise DataError(f"where: {column} is to have one value, not {value}")
         frame = frame[frame[_known(frame, column, named)] == value]
-    wanted = dict(settings.columns)
-    mapped = pd.DataFrame({_FILE: frame[_FILE] if _FILE in frame else pd.Series(named, frame.index)})
+    mapped = pd.DataFrame({FILE: frame[FILE] if FILE in frame else pd.Series(named, frame.index)})
+    used = [FILE, *settings.where]
     for meaning, otherwise in (("method", "method"), ("seed", 1), ("round", 0)):
         given = wanted[meaning]
-        if given is not None or meaning in frame:
-            source = frame[_known(frame, given or meaning, named)]
+        if meaning == "round" and given == LINE and LINE not in frame:
+            source = pd.Series(np.arange(len(frame)), frame.index)
+        elif given is not None or meaning in frame:
+            used.append(_known(frame, given or meaning, named))
+            source = frame[used[-1]]
         else:
             source = pd.Series(otherwise, frame.index)
         mapped["replicate" if meaning == "seed" else meaning] = source
-    mapped["round"] = _whole_numbers(mapped["round"], wanted["round"] or "round", named)
-    if wanted["bits"] is not None or "bits" in frame:
-        column = wanted["bits"] or "bits"
-        mapped["bits"] = _numbers(frame[_known(frame, column, named)], column, named)
-    for name, column in settings.axes.items():
-        if column in frame:  # methods may count different things
-            mapped[name] = _numbers(frame[_known(frame, column, named)], column, named)
-    for name, metric in settings.metrics.items():
-        column = metric.column or name
-        values = _numbers(frame[_known(frame, column, named)], column, named)
-        if len(values) and values.isna().all():
-            raise DataError(f"{named}: {column} holds no number")
-        mapped[name] = values
     if mapped[["method", "replicate"]].isna().any(axis=None):
         raise DataError(f"{named}: a line has no method or no seed")
-    used = {*wanted, *wanted.values(), *settings.where, *(one.column for one in settings.metrics.values())}
-    for name in frame.columns.difference([*mapped, *used, *settings.axes.values()]):
-        other = frame[name]
-        if other.ndim == 1 and other.dtype.kind in "fiu":
-            mapped[f"{_OTHER}{name}"] = other.astype(float)
-    return mapped
+    # Categories and texts of other kinds would be grouped, and written, as what they are.
+    mapped["method"] = [str(_whole_if_so(one)) for one in mapped["method"]]
+    mapped["round"] = _whole_numbers(mapped["round"], wanted["round"] or "round", named)
+    if wanted["bits"] is not None or "bits" in frame:
+        used.append(_known(frame, wanted["bits"] or "bits", named))
+        mapped["bits"] = _numbers(frame[used[-1]], used[-1], named)
+    for name, column in settings.axes.items():
+        if column in frame:  # methods may count different things
+            used.append(_known(frame, column, named))
+            mapped[name] = _numbers(frame[column], column, named)
+    for name, metric in settings.metrics.items():
+        used.append(_known(frame, metric.column or name, named))
+        values = _numbers(frame[used[-1]], used[-1], named)
+        if len(values) and values.isna().all():
+            raise DataError(f"{named}: {used[-1]} holds no number")
+        mapped[name] = values
+    if wanted["client"] is not None:
+        return _over_clients(frame, mapped, settings, named, remarks)
+    # A run that diverges in any number has diverged, whichever is judged.
+    others = [one for one in frame.columns.drop_duplicates(keep=False) if one not in used]
+    floating = {f"{_OTHER}{one}": floats(frame[one]) for one in others if frame[one].dtype.kind == "f"}
+    return pd.concat([mapped, pd.DataFrame(floating, frame.index)], axis=1)
 
 
-def _diverged_elsewhere(whole: pd.DataFrame, others: Sequence[str]) -> list[str]:
-    """Mark the rounds from which a run holds no number in a column that is no metric; remarks say which.
+def _whole_if_so(label: Any) -> Any:
+    return int(label) if isinstance(label, float | np.floating) and label % 1 == 0 else label
 
-    Only where another run still holds one, or the column is infinite: what all runs leave empty at the end
-    was not recorded, nor was what this run leaves empty for no longer than before.
-    """
-    remarks = []
-    whole["diverged"] = False
-    for other in others:
-        known = whole["round"][np.isfinite(whole[other])]
-        lost: dict[str, list[Any]] = {}
-        for (method, seed), own in whole.groupby(["method", "replicate"], sort=False):
-            own = own.sort_values("round")
-            there = np.isfinite(own[other].to_numpy())
-            if not there.any() or there[-1]:
-                continue
-            rounds, last = own["round"].to_numpy(), np.flatnonzero(there)[-1]
-            usual = np.diff(rounds[there]).max(initial=1)
-            later = known.between(rounds[last], rounds[-1], inclusive="right").any()
-            if np.isinf(own[other].iloc[last + 1 :]).any() or (later and rounds[-1] - rounds[last] >= usual):
-                lost.setdefault(method, []).append(seed)
-                whole.loc[own.index[last + 1 :], "diverged"] = True
-        for method, seeds in lost.items():
-            name = other.removeprefix(_OTHER)
-            remarks.append(f"{method}: {name} ends in no number in the {_seeds(seeds)}, which diverged")
-    return remarks
+
+def stacked(frame: pd.DataFrame, pattern: str, others: set[str | None], named: str) -> pd.DataFrame:
+    """Lines of a run each, of a table whose columns are runs, by a pattern of their names."""
+    found = {
+        column: says
+        for column in frame
+        if column not in {*others, FILE} and not str(column).endswith(_BOUNDS) and is_run(frame[column])
+        for says in [files.says(pattern, str(column))]
+        if says is not None
+    }
+    if not found:
+        raise DataError(f"{named}: wide: no column is called {pattern}")
+    kept = frame[[column for column in frame if column not in found and not str(column).endswith(_BOUNDS)]]
+    runs: dict[tuple[tuple[str, str], ...], dict[str, pd.Series]] = {}
+    for column, says in found.items():
+        metric = says.pop("metric", VALUE)
+        runs.setdefault(tuple(says.items()), {})[metric] = frame[column]
+    parts = []
+    for run, metrics in runs.items():
+        part = kept.assign(**dict(run), **metrics)
+        # Runs that were logged together have lines of each other, but none after their own last number.
+        known = part[list(metrics)].notna().any(axis=1).to_numpy()
+        last = np.flatnonzero(known)[-1] if known.any() else len(known)
+        parts.append(part[known | (np.arange(len(part)) > last)])
+    return pd.concat(parts, ignore_index=True)
+
+
+def is_run(values: pd.Series) -> bool:
+    """Return True of a column of numbers, of which there is one."""
+    numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    return numeric and values.notna().any() and not str(values.name).startswith("Unnamed")
+
+
+def _over_clients(
+    frame: pd.DataFrame, mapped: pd.DataFrame, settings: Experiment, named: str, remarks: list[str]
+) -> pd.DataFrame:
+    """Means of clients' lines, by their weights; a round in which a client has no number has none."""
+    client = _known(frame, settings.columns.client or "", named)
+    if settings.columns.weight is None:
+        raise DataError(
+            f"{named}: each line is a client ({client}), and nothing says how much it counts: name "
+            "the column of its samples, columns: {weight: ...} (or --weight NAME)"
+        )
+    column = _known(frame, settings.columns.weight, named)
+    weight = _numbers(frame[column], column, named)
+    if not (np.isfinite(weight) & (weight >= 0)).all():
+        raise DataError(f"{named}: {column} is to hold a weight of at least 0 in each line")
+    for name in _counted(mapped, settings):
+        raise DataError(f"{named}: {name} is counted by client; give that of all in a column of its own")
+    keys = [FILE, "method", "replicate", "round"]
+    lines = mapped.assign(_client=frame[client].astype(str), _weight=weight)
+    if (twice := lines.duplicated([*keys, "_client"])).any():
+        one = lines[twice].iloc[0]
+        raise DataError(
+            f"{named}: two lines of client {one['_client']} are of round {one['round']}; choose by `where`"
+        )
+    total = lines.groupby(keys, sort=False)["_weight"].sum()
+    if (total == 0).any():
+        raise DataError(f"{named}: {column} is 0 for all clients of round {total.index[total == 0][0][-1]}")
+    for name in settings.metrics:
+        # Of clients without weight the number is no matter.
+        lines[name] = (lines[name] * weight).where(weight > 0, 0.0)
+    names = list(settings.metrics)
+    grouped = [lines[key] for key in keys]
+    sums = lines.groupby(keys, sort=False)[names].sum()
+    lost = lines[names].isna().groupby(grouped, sort=False).any()
+    means = sums.div(total, axis=0).mask(lost)
+    remark = f"numbers are means over clients ({client}), weighted by {column}"
+    if remark not in remarks:
+        remarks.append(remark)
+    return means.reset_index()
+
+
+def _counted(frame: pd.DataFrame, settings: Experiment) -> list[str]:
+    """Columns that grow beside the rounds."""
+    return [name for name in ("bits", *settings.axes) if name in frame]
 
 
 def _known(frame: pd.DataFrame, column: str, named: str) -> str:
     if column not in frame:
-        known = [str(name) for name in frame if name != _FILE]
+        known = [str(name) for name in frame if name != FILE]
         raise DataError(f"{named}: {unknown_name('column', column, known)}")
     if list(frame.columns).count(column) > 1:
         raise DataError(f"{named}: two columns are called {column}; rename one")
@@ -177,9 +262,9 @@ def _known(frame: pd.DataFrame, column: str, named: str) -> str:
 
 
 def _numbers(values: pd.Series, column: str, named: str) -> pd.Series:
-    if len(found := files.spoilt(values)):
+    if len(found := spoilt(values)):
         raise DataError(f"{named}: {column} holds {str(found.iloc[0])[:40]!r}, which is no number")
-    return pd.to_numeric(values, errors="coerce").astype(float)
+    return floats(values)
 
 
 def _whole_numbers(values: pd.Series, column: str, named: str) -> pd.Series:
@@ -193,7 +278,7 @@ def _whole_numbers(values: pd.Series, column: str, named: str) -> pd.Series:
 
 def _numbered(seeds: pd.Series, remarks: list[str]) -> pd.Series:
     """Seeds as whole numbers: as they are, or numbered in their order."""
-    numbers = pd.to_numeric(seeds, errors="coerce").astype(float)
+    numbers = floats(seeds)
     if numbers.notna().all() and (numbers % 1 == 0).all() and (numbers.abs() < 2**53).all():
         return numbers.astype("int64")
     names = {name: number for number, name in enumerate(sorted(seeds.astype(str).unique()), 1)}
@@ -243,39 +328,55 @@ def _chosen(whole: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
     return whole[whole["replicate"].isin(reported)]
 
 
-def _one_line_a_round(whole: pd.DataFrame, values: list[str], others: list[str]) -> pd.DataFrame:
+def _one_line_a_round(whole: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
     """Join the lines of a run and round, each of which may hold other metrics; refuse two runs of a seed."""
     keys = ["method", "replicate", "round"]
     repeated = whole[whole.duplicated(keys, keep=False)]
     if repeated.empty:
         return whole
+    values = [*settings.metrics, *_counted(whole, settings)]
     by_round = repeated.groupby(keys, sort=False)
-    twice = by_round[_FILE].nunique().gt(1) | (by_round[values].count() > 1).any(axis=1)
+    twice = by_round[FILE].nunique().gt(1) | (by_round[values].count() > 1).any(axis=1)
     if twice.any():
         method, seed, number = twice.index[twice.to_numpy()][0]
         own = repeated[(repeated["method"] == method) & (repeated["replicate"] == seed)]
-        where = _listed(own[_FILE].unique())
+        where = _listed(own[FILE].unique())
+        if not own["round"].any():
+            raise DataError(
+                f"{where}: the run of {method} with the seed {seed} has several lines, and no column of "
+                "rounds: name it, columns: {round: ...} (or --round NAME; --round line counts lines), or "
+                "that of seeds (--seed NAME)"
+            )
         raise DataError(
-            f"two runs of {method} have the seed {seed} (round {number}, {where}): name the column of seeds, "
-            "or {seed} in the pattern of files, or choose lines by `where`"
+            f"two runs of {method} have the seed {seed} (round {number}, {where}): name the column of seeds "
+            "(--seed), or {seed} in the pattern of files (--files), or choose lines by `where` (--where)"
         )
-    joined = whole.groupby(keys, sort=False)[[_FILE, *values, *others]].first()
-    return joined.reset_index()
+    return whole.groupby(keys, sort=False, as_index=False).first()
 
 
-def _whole(method: str, own: pd.DataFrame, settings: Experiment, remarks: list[str]) -> pd.DataFrame:
-    """Runs of a method in the same rounds; remarks name what was left out, and what is no number."""
+def _whole(
+    method: str,
+    own: pd.DataFrame,
+    settings: Experiment,
+    recorded: Mapping[str, set[int]],
+    remarks: list[str],
+) -> pd.DataFrame:
+    """Runs of a method in the same rounds; remarks name what was left out, and what is no number.
+
+    `recorded` has the rounds in which any run has a number, of each column that is not judged.
+    """
     last = own.groupby("replicate")["round"].max()
     if len(set(last)) > 1:
         ends = _listed((f"at {end} the {_seeds(part.index)}" for end, part in last.groupby(last)), "; ")
         if not settings.stopped:
-            cure = f"state the last round that counts, until: {last.min()}"
-            own_ends = "or stopped: true, where runs stop by themselves"
-            raise DataError(f"runs of {method} end at different rounds: {ends}; {cure}, {own_ends}")
-        remarks.append(f"{method} stops by itself: {ends}")
-        own = _carried(own, list(settings.metrics))
-    recorded = own.groupby("round")["replicate"].nunique()
-    if len(gaps := recorded.index[recorded < len(last)]):
+            raise DataError(
+                f"runs of {method} end at different rounds: {ends}; state the last round that counts, until: "
+                f"{last.min()} (or --until), or stopped: true (or --stopped) if a run stops once it is done"
+            )
+        remarks.append(f"runs of {method} stop at different rounds: {ends}; their last values are kept")
+        own = _carried(own, [*settings.metrics, *recorded])
+    counts = own.groupby("round")["replicate"].nunique()
+    if len(gaps := counts.index[counts < len(last)]):
         lacking = sorted(
             set(last.index)
             - set.intersection(*(set(own.loc[own["round"] == gap, "replicate"]) for gap in gaps))
@@ -285,17 +386,20 @@ def _whole(method: str, own: pd.DataFrame, settings: Experiment, remarks: list[s
         )
         own = own[~own["round"].isin(gaps)]
     own = own.sort_values(["replicate", "round"], ignore_index=True)
+    own["diverged"] = False
     for name, metric in settings.metrics.items():
         _complete(method, own, name, np.inf if metric.better == "lower" else -np.inf, remarks)
+    for name, rounds in recorded.items():
+        own["diverged"] |= _divergence(method, own, name, remarks, rounds)
     return own
 
 
-def _carried(own: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+def _carried(own: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     """Runs in the rounds of all of them; where one has no record, its last one before counts."""
     rounds, runs = np.sort(own["round"].unique()), []
     for _, one in own.groupby("replicate"):
         one = one.sort_values("round").set_index("round")
-        for name in metrics:
+        for name in names:
             values = one[name].to_numpy()
             if not _lost_for_good(values, np.isnan(values)).any():
                 # Its last value may be older than its last record.
@@ -304,16 +408,37 @@ def _carried(own: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     return pd.concat(runs).rename_axis("round").reset_index()
 
 
+def _divergence(
+    method: str, own: pd.DataFrame, name: str, remarks: list[str], elsewhere: set[int] | None = None
+) -> NDArray[np.bool_]:
+    """Mask of the lines (R T) from which on a run holds no number any more; the remark names such seeds.
+
+    Of a column that is not judged, `elsewhere` are the rounds in which any run of the experiment has one;
+    logs may end before the run does, so that other runs have to show that numbers were due.
+    """
+    table = own.set_index(["replicate", "round"])[name].unstack()  # noqa: PD010
+    values = table.to_numpy(float)
+    due = np.isfinite(values).any(axis=0)
+    ends = np.stack([_lost_for_good(run, np.isnan(values).all(axis=0)) for run in values])
+    if elsewhere is not None:
+        others = table.columns.isin(elsewhere)
+        for run, lost in zip(values, ends, strict=True):
+            shown = (due & lost).any() or (others & lost).sum() > 1 or np.isinf(run[lost]).any()
+            lost &= bool(shown and np.isfinite(run).any())
+    if (diverged := ends.any(axis=1)).any():
+        called = name.removeprefix(_OTHER)
+        remarks.append(
+            f"{method}: {called} ends in no number in the {_seeds(table.index[diverged])}, which diverged"
+        )
+    return ends.ravel()
+
+
 def _complete(method: str, own: pd.DataFrame, name: str, worst: float, remarks: list[str]) -> None:
     """Give a metric its worst value once a run has diverged, and empty the rounds that some seed lacks."""
     table = own.set_index(["replicate", "round"])[name].unstack()  # noqa: PD010
     values = table.to_numpy(float).copy()
     empty = np.isnan(values).all(axis=0)
-    ends = np.stack([_lost_for_good(run, empty) for run in values])
-    if (diverged := ends.any(axis=1)).any():
-        remarks.append(
-            f"{method}: {name} ends in no number in the {_seeds(table.index[diverged])}, which diverged"
-        )
+    ends = _divergence(method, own, name, remarks).reshape(values.shape)
     values[ends] = worst
     gaps = np.isnan(values).any(axis=0)
     if (holes := gaps & ~empty).any():
@@ -376,14 +501,22 @@ def settings_of(metrics: Mapping[str, str], **more: Any) -> Experiment:
     ConfigError
         A key or a value is none of them.
     """
-    given = {
-        "logs": "in memory",
-        "metrics": {name: {"better": side} for name, side in metrics.items()},
-        **more,
-    }
+    sides = {name: {"better": side} for name, side in metrics.items()}
+    return checked({"logs": "in memory", "metrics": sides, **more})
+
+
+def checked(given: Mapping[str, Any]) -> Experiment:
+    """Return settings of an experiment as an object; those that nobody stated need not be there.
+
+    Raises
+    ------
+    ConfigError
+        A key or a value is none of them.
+    """
+    needed = {"methods": ["any"], "logs": "any", "metrics": {"any": {"better": "lower"}}}
     try:
-        Experiment.model_validate({"methods": ["any"], **given})
+        Experiment.model_validate({**needed, **given})
     except ValidationError as error:
         found = errors_in(error, Experiment, [])
-        raise ConfigError("\n".join(line(path, text, []) for path, text in found)) from error
+        raise ConfigError("; ".join(line(path, text, []) for path, text in found)) from error
     return Experiment.of_job(given)

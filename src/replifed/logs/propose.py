@@ -1,75 +1,49 @@
-"""A mapping for logs that nobody has described, by usual names of columns and files."""
+"""What logs that nobody has described are likely to mean: settings, each guess of which is said."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
-from replifed.errors import ConfigError, DataError, counted, unknown_name
-from replifed.logs import files
-from replifed.logs.files import spoilt
-from replifed.logs.histories import Logged, logged, settings_of
+from replifed.errors import ConfigError, DataError, counted, meant, unknown_name
+from replifed.logs import files, forms, histories, meanings, names
+from replifed.logs.histories import FILE, Logged, logged, placed
+from replifed.logs.meanings import ROW, VALUE
+from replifed.logs.reading import check_lines, read
 from replifed.logs.settings import Experiment
+from replifed.logs.values import floats, spoilt
 
-# Usual names of columns, the first ones first.
-_USUAL = {
-    "method": ("method", "algorithm", "algo", "solver_name", "solver", "optimizer", "strategy"),
-    "seed": ("seed", "replicate", "idx_rep", "repetition", "rep", "trial", "run", "run_id"),
-    "round": (
-        *("round", "rounds", "server_round", "communication_round", "comm_round", "stop_val"),
-        *("iteration", "iter", "step", "epoch", "t"),
-    ),
-    "bits": ("bits", "bits_total", "total_bits", "communicated_bits"),
-}
-# Names of files that say method and seed; else the whole name is the method's.
-_NAMES = (
-    *("{method}_seed{seed}", "{method}-seed{seed}", "{method}_s{seed}", "{method}_{seed}", "{method}-{seed}"),
-    *("{method}/seed{seed}", "{method}/seed_{seed}", "{method}/{seed}"),
-    *("seed{seed}/{method}", "seed_{seed}/{method}", "{seed}/{method}"),
+_SUFFIXES = (
+    *(".csv", ".tsv", ".txt", ".log", ".dat", ".json", ".jsonl", ".ndjson"),
+    *(".parquet", ".npz", ".npy", *forms.CLOSED),
 )
-_SUFFIXES = (".csv", ".tsv", ".txt", ".log", ".json", ".jsonl", ".ndjson", ".parquet")
-_INDEX = "Unnamed: 0"  # of lines, without a name
 _NAMED = 3  # files that an error names
+_WANDB = re.compile(r"(?P<run>.+) - (?P<metric>[^-]+)")  # a column of its exports
 FOLDER = "logs"  # of the copies in the paper's folder
 
 
-class Proposal(NamedTuple):
-    """Logs of a folder, and how they would be read."""
+@dataclass
+class Proposal:
+    """What was found in a folder of logs so far, and how they would be read."""
 
-    copies: dict[str, Path]  # by their names in the paper's folder
-    patterns: list[str]
-    columns: dict[str, str]
-    metrics: list[str]  # columns of numbers that mean nothing else
-    frames: list[pd.DataFrame]
-    remarks: list[str]
+    source: Path
+    settings: dict[str, Any]  # of the experiment: what was stated, and what is guessed
+    columns: list[str] = field(default_factory=list)  # that the logs have
+    metrics: list[str] = field(default_factory=list)  # columns of numbers that mean nothing else
+    frames: list[pd.DataFrame] = field(default_factory=list)
+    copies: dict[str, Path] = field(default_factory=dict)  # by their names in the paper's folder
+    remarks: list[str] = field(default_factory=list)
 
-    def settings(self, better: Mapping[str, str]) -> dict[str, Any]:
-        """Settings of the experiment, of the metrics whose better side is stated."""
-        if not better:
-            names = ", ".join(self.metrics)
-            raise ConfigError(
-                f"which side is better is not guessed: give --lower NAME or --higher NAME, of {names}"
-            )
-        for name in better:
-            if name not in self.metrics:
-                if any(name in frame for frame in self.frames):
-                    raise DataError(_no_metric(name, self.frames))
-                raise ConfigError(unknown_name("metric", name, self.metrics))
-        if len({metric_name(name) for name in better}) < len(better):
-            raise ConfigError(f"two of the metrics {', '.join(better)} would have one name; rename a column")
-        named = {metric_name(name): {"better": side, "column": name} for name, side in better.items()}
-        logs = self.patterns[0] if len(self.patterns) == 1 else self.patterns
-        return {"logs": logs, "columns": self.columns, "metrics": named}
-
-    def runs(self, better: Mapping[str, str]) -> Logged:
-        """The logs, read so."""
-        return logged(self.frames, Experiment.of_job(self.settings(better)))
+    def runs(self) -> Logged:
+        """The logs, read by these settings."""
+        return logged(self.frames, Experiment.of_job(self.settings))
 
 
 def metric_name(column: str) -> str:
@@ -82,126 +56,319 @@ def metric_name(column: str) -> str:
     return name if name[:1].isalpha() else f"metric_{name}".rstrip("_")
 
 
-def propose(folder: Path, pattern: str | None = None) -> Proposal:
-    """Look at the logs in a folder, or at those of a pattern, and propose what columns and names mean.
+def propose(found: Proposal, better: Mapping[str, str]) -> None:
+    """Look at the logs, and complete the settings: what columns and names mean, and metrics by their side.
+
+    Parameters
+    ----------
+    found : is filled step by step, so that it holds what was found if a step fails.
+    better : the better side of columns; metrics that the settings state stay.
 
     Raises
     ------
     DataError
-        The folder holds no log.
+        There is no log, or what its columns or names mean is not clear.
+    ConfigError
+        The better side of no metric is stated, or one is unknown.
     """
-    if not folder.is_dir():
-        raise ConfigError(f"{folder} is no folder of logs")
-    lost: dict[str, str] = {}
-    read: dict[Path, pd.DataFrame] = {}
-    if pattern is not None:
-        settings_of({"any": "lower"}, logs=pattern)  # the rules of patterns
-        read = {log.path: files.read(log.path) for log in files.find(folder, pattern)}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and pattern is None):
-        known = path.suffix in _SUFFIXES or files.EVENTS in path.name
-        if known and not files.is_hidden(path.relative_to(folder).as_posix()):
-            try:
-                read[path] = files.read(path)
-            except DataError as error:
-                lost[path.relative_to(folder).as_posix()] = str(error)
-    if not read:
+    if not found.source.is_dir():
+        raise ConfigError(f"{found.source} is no folder of logs")
+    stated = found.settings
+    tables = _alike(found, _tables(found), better)
+    check_lines(found.source, list(tables.values()))
+    whole = pd.concat(tables.values(), ignore_index=True)
+    found.columns = [str(name) for name in whole]
+    stated["columns"] = _columns(whole, stated.get("columns", {}))
+    relative = {path: path.relative_to(found.source).as_posix() for path in tables}
+    _make_wide(found, whole, better)
+    _ask_about_rows(found, whole)
+    if "logs" not in stated:
+        stated["logs"] = _plain(_patterns(found, list(relative.values())))
+    patterns = _listed(stated["logs"])
+    for path, frame in tables.items():
+        name = relative[path]
+        says = next(filter(None, (files.says(one, name) for one in patterns)), {})
+        found.frames.append(placed(frame, says, name))
+        found.copies[f"{FOLDER}/{name}"] = path
+    # Names of files may say a column that has a usual name, too, such as {solver}.
+    first = found.frames[0]
+    for meaning in ("method", "seed"):
+        if meaning not in stated["columns"] and meaning not in first:
+            stated["columns"] |= dict(zip([meaning], meanings.find(meaning, first), strict=False))
+    _weigh_clients(found)
+    said = {key for one in patterns for key in re.findall(r"\{(\w+)\}", one)}
+    taken = {*stated["columns"].values(), *stated.get("where", {}), *said, FILE, ROW, "method", "seed"}
+    shown = _stacked(found)[0]
+    found.metrics = [name for name in shown if name not in taken and histories.is_run(shown[name])]
+    if not found.metrics:
+        others = [one for one in found.columns if one not in taken and not one.startswith("Unnamed")]
+        why = f"; {_no_metric(others[0], found.frames)}" if others else ""
+        raise DataError(f"{found.source} holds no metric: its columns are {', '.join(found.columns)}{why}")
+    stated["metrics"] = _metrics(found, better)
+
+
+def _tables(found: Proposal) -> dict[Path, pd.DataFrame]:
+    """Tables of all files that could be logs, or of those that are stated."""
+    source, lost, read_so_far = found.source, {}, {}
+    if stated := found.settings.get("logs"):
+        paths = [log.path for log in files.find(source, stated)]
+    else:
+        paths = sorted(path for path in source.rglob("*") if path.is_file())
+        named = {path: path.relative_to(source).as_posix() for path in paths}
+        paths = [path for path in paths if _may_be_log(path) and not files.is_hidden(named[path])]
+    said: dict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        try:
+            read_so_far[path], words = read(path)
+        except DataError as error:
+            if stated:
+                raise
+            lost[path.relative_to(source).as_posix()] = str(error)
+            continue
+        for one in words:
+            said[one].append(path.relative_to(source).as_posix())
+    if not read_so_far:
         raise DataError(
-            f"{folder} holds no log: no table in CSV, JSON lines, parquet or events{_first(lost)}"
+            f"{source} holds no log: no table in text, JSON, parquet, arrays of numpy or events"
+            + (f"; left out: {_lost(lost)}" if lost else "")
         )
-    remarks = [f"left out: {error}" for error in lost.values()]
-    usual = Counter(tuple(frame.columns) for frame in read.values()).most_common(1)[0][0]
-    for path in [path for path, frame in read.items() if tuple(frame.columns) != usual]:
-        remarks.append(f"left out: {path} has other columns ({', '.join(map(str, read.pop(path).columns))})")
-    frame = pd.concat(read.values(), ignore_index=True)
-    columns = dict(_columns(frame))
-    names = {path: path.relative_to(folder).as_posix() for path in read}
-    patterns = [pattern] if pattern else _patterns(list(names.values()), columns)
-    frames = [
-        one.assign(**_named(name, patterns), _file=name)
-        for one, name in zip(read.values(), names.values(), strict=True)
-    ]
-    metrics = [str(name) for name in frame if name not in columns.values() and _is_metric(frame[name])]
-    if not metrics:
-        others = [str(name) for name in frame if name not in columns.values() and name != _INDEX]
-        why = f"; {_no_metric(others[0], frames)}" if others else ""
-        raise DataError(f"{folder} holds no metric: its columns are {', '.join(map(str, usual))}{why}")
-    copies = {f"{FOLDER}/{name}": path for path, name in names.items()}
-    return Proposal(
-        copies, [f"{FOLDER}/{pattern}" for pattern in patterns], columns, metrics, frames, remarks
-    )
+    found.remarks += [f"{_some(which)}: {one}" for one, which in said.items()]
+    if lost:
+        found.remarks.append(f"left out: {_lost(lost)}")
+    return read_so_far
 
 
-def _first(lost: Mapping[str, str]) -> str:
+def _lost(lost: Mapping[str, str]) -> str:
     """Say how many files are left out, the first names, and why the first one is."""
-    if not lost:
-        return ""
-    names = ", ".join([*islice(lost, _NAMED), *(["..."] if len(lost) > _NAMED else [])])
-    return f"; left out: {counted(len(lost), 'file')} ({names}); {next(iter(lost.values()))}"
+    return f"{counted(len(lost), 'file')} ({_some(lost)}); {next(iter(lost.values()))}"
+
+
+def _may_be_log(path: Path) -> bool:
+    end = files.ending(path.name)
+    for packing in files.PACKED:
+        end = end.removesuffix(packing)
+    return files.EVENTS in path.name or end.lower() in _SUFFIXES
+
+
+def _alike(
+    found: Proposal, tables: dict[Path, pd.DataFrame], better: Mapping[str, str]
+) -> dict[Path, pd.DataFrame]:
+    """Tables with the same columns as most others; those that have the metrics that are judged, if any."""
+    groups = defaultdict(list)
+    for path, frame in tables.items():
+        groups[frozenset(map(str, frame.columns))].append(path)
+    usual = max(
+        groups,
+        key=lambda one: (
+            len(one & set(better)),
+            len(groups[one]),
+            sum(len(tables[path]) for path in groups[one]),
+        ),
+    )
+    kept = {}
+    for path, frame in tables.items():
+        if usual <= set(map(str, frame.columns)):
+            kept[path] = frame.loc[:, [str(name) in usual for name in frame]]
+            continue
+        others = ", ".join(map(str, frame.columns))
+        found.remarks.append(f"left out: {path} has other columns ({others})")
+    return kept
+
+
+def _columns(whole: pd.DataFrame, stated: Mapping[str, str]) -> dict[str, str]:
+    """Columns by what they mean: as stated, or by usual names."""
+    columns = {}
+    for meaning in ("method", "seed", "round", "bits"):
+        if meaning in stated:
+            columns[meaning] = stated[meaning]
+            continue
+        for name in meanings.find(meaning, map(str, whole)):
+            numbers = floats(whole[name]) if list(whole).count(name) == 1 else pd.Series(dtype=float)
+            counts = meaning == "bits" or bool(((numbers >= 0) & (numbers % 1 == 0)).all())
+            if meaning == "method" or (len(numbers) and numbers.notna().all() and counts):
+                columns[meaning] = name
+                break
+    return columns | {meaning: name for meaning, name in stated.items() if meaning not in columns}
+
+
+def _patterns(found: Proposal, paths: Sequence[str]) -> list[str]:
+    """Patterns of the files, one for each ending."""
+    columns, wide = found.settings["columns"], found.settings.get("wide", "")
+    method, seed = (
+        ("method" not in columns and "{method}" not in wide),
+        ("seed" not in columns and "{seed}" not in wide),
+    )
+    ends = sorted({files.ending(name) for name in paths})
+    if not method and (not seed or len(paths) == 1):
+        return [f"{'**/' * any('/' in name for name in paths)}*{end}" for end in ends]
+    # Writers of events name files by time and machine, and runs by their folders.
+    stems = [_stem(name) for name in paths]
+    beside = all(files.EVENTS in name for name in paths) and all("/" in name for name in paths)
+    if beside:
+        stems = [Path(name).parent.as_posix() for name in paths]
+    end = ends[0] if len(ends) == 1 else ""
+    below = f"/*{files.EVENTS}*" if beside else ""
+    pattern, said = names.guess(stems, method=method, seed=seed, end=below or end)
+    found.remarks += [said] if said else []
+    return [pattern + below] if beside else [pattern + end for end in ends]
+
+
+def _stem(name: str) -> str:
+    end = files.ending(name)
+    return name[: -len(end)] if end else name
+
+
+def _make_wide(found: Proposal, whole: pd.DataFrame, better: Mapping[str, str]) -> None:
+    """Take columns for runs, where their names are those of wandb, or the metric that is stated is none."""
+    stated = found.settings
+    if "wide" in stated or "metrics" in stated:
+        return
+    taken = {*stated["columns"].values(), *stated.get("where", {})}
+    free = [one for one in found.columns if one not in taken and histories.is_run(whole[one])]
+    exports = [match for one in free if (match := _WANDB.fullmatch(one))]
+    if exports and not set(better) & set(free):
+        runs = list(dict.fromkeys(match["run"] for match in exports))
+        pattern, said = names.guess(runs, method="method" not in stated["columns"], seed=True, ask="--wide")
+        stated["wide"] = f"{pattern} - {{metric}}"
+        found.remarks.append(
+            f"columns are runs, as wandb exports them: {stated['wide']}{'; ' * bool(said)}{said}"
+        )
+        return
+    if len(better) != 1 or len(free) < 2 or "method" in stated["columns"] or "round" not in stated["columns"]:
+        return
+    (metric,) = better
+    unlike = not any(meant(metric, [one]) or metric_name(metric) in metric_name(one) for one in free)
+    if unlike and not any(_is_usual_metric(one) for one in free):
+        pattern, said = names.guess(free, method=True, seed="seed" not in stated["columns"], ask="--wide")
+        stated["wide"] = pattern
+        found.remarks.append(
+            f"columns are runs, a column a method: {pattern} ({', '.join(free)}){'; ' * bool(said)}{said}"
+        )
+
+
+def _ask_about_rows(found: Proposal, whole: pd.DataFrame) -> None:
+    """Refuse rows that are runs if nothing says what tells them apart."""
+    named = {"method", "seed"} & set(found.settings["columns"])
+    if ROW in whole and len(whole[ROW].unique()) > 1 and not named:
+        raise DataError(
+            f"{found.source}: each row is a run, and nothing says of what: give --seed {ROW} if each is "
+            f"a seed, --method {ROW} if each is a method"
+        )
+
+
+def _is_usual_metric(column: str) -> bool:
+    words = (
+        "column",
+        "loss",
+        "acc",
+        "obj",
+        "err",
+        "gap",
+        "val",
+        "test",
+        "train",
+        "time",
+        "grad",
+        "auc",
+        "f1",
+        "lr",
+    )
+    return any(word in metric_name(column) for word in words)
+
+
+def _stacked(found: Proposal) -> list[pd.DataFrame]:
+    if "wide" not in found.settings:
+        return found.frames
+    others = {*found.settings["columns"].values(), *found.settings.get("where", {})}
+    return [histories.stacked(one, found.settings["wide"], others, one[FILE].iloc[0]) for one in found.frames]
+
+
+def _weigh_clients(found: Proposal) -> None:
+    """Take a column of clients for what it is if rounds have several lines."""
+    columns = found.settings["columns"]
+    if "client" in columns or "round" not in columns:
+        return
+    for frame in found.frames:
+        own = [columns.get(one, one) for one in ("method", "seed", "round")]
+        keys = [one for one in (*own, *found.settings.get("where", {})) if one in frame]
+        for client in meanings.find("client", map(str, frame)):
+            several = frame.duplicated(keys).any() and not frame.duplicated([*keys, client]).any()
+            if several and len(frame[client].unique()) > 1 and client not in columns.values():
+                columns["client"] = client
+                if "weight" not in columns:
+                    columns |= dict(zip(["weight"], meanings.find("weight", map(str, frame)), strict=False))
+                columns.pop("bits", None)
+                return
+
+
+def _metrics(found: Proposal, better: Mapping[str, str]) -> dict[str, Any]:
+    """Metrics that are judged, by name: those that the settings state, and columns with a side."""
+    metrics: dict[str, Any] = dict(found.settings.get("metrics", {}))
+    for given, side in better.items():
+        column = _metric_column(found, given, better)
+        name = metric_name(given)
+        if name in metrics and metrics[name].get("column", name) != column:
+            raise ConfigError(f"two of the metrics {', '.join(better)} would have one name; rename a column")
+        metrics[name] = {"better": side, "column": column}
+    if not metrics:
+        raise ConfigError(
+            "which side is better is not guessed: give --lower NAME or --higher NAME, of "
+            + ", ".join(found.metrics)
+        )
+    return metrics
+
+
+def _metric_column(found: Proposal, given: str, better: Mapping[str, str]) -> str:
+    if given in found.metrics:
+        return given
+    short = [one for one in found.metrics if re.split(r"[./ ]", one)[-1] == given]
+    if len(short) == 1:
+        return short[0]
+    if VALUE in found.metrics and len(better) == 1 and not meant(given, found.metrics):
+        found.remarks.append(f"{VALUE} is called {given}")
+        return VALUE
+    if any(given in frame for frame in found.frames):
+        raise DataError(_no_metric(given, found.frames))
+    raise ConfigError(unknown_name("metric", given, found.metrics))
 
 
 def _no_metric(column: str, frames: Sequence[pd.DataFrame]) -> str:
     """Say what a column holds that is no number."""
     values = pd.concat([frame[column] for frame in frames if column in frame], ignore_index=True)
-    found = spoilt(values)
-    if not len(found):
+    wrong = spoilt(values)
+    if not len(wrong):
         return f"{column} is no metric: it holds no number, or says something else"
-    text = str(found.iloc[0])[:40]
+    text = str(wrong.iloc[0])[:40]
     cure = "; write a point for the comma" if re.fullmatch(r"-?[\d.]+,[\d,]+(e-?\d+)?", text) else ""
     return f"{column} is no metric: it holds {text!r}, which is no number{cure}"
 
 
-def _columns(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    lower = {str(name).lower(): str(name) for name in frame}
-    for meaning, usual in _USUAL.items():
-        found = next((lower[name] for name in usual if name in lower), None)
-        if found is not None and (
-            meaning == "method" or pd.to_numeric(frame[found], errors="coerce").notna().all()
-        ):
-            yield meaning, found
+def _listed(patterns: str | list[str]) -> list[str]:
+    return [patterns] if isinstance(patterns, str) else list(patterns)
 
 
-def _is_metric(values: pd.Series) -> bool:
-    numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
-    return numeric and values.notna().any() and not str(values.name).startswith("Unnamed")
+def _plain(patterns: list[str]) -> str | list[str]:
+    return patterns[0] if len(patterns) == 1 else patterns
 
 
-def _patterns(names: Sequence[str], columns: Mapping[str, str]) -> list[str]:
-    """Patterns of the files, one for each ending."""
-    endings = sorted({_ending(name) for name in names})
-    if "method" in columns:
-        nested = any("/" in name for name in names)
-        return [f"{'**/' * nested}*{ending}" for ending in endings]
-    for pattern in _NAMES if "seed" not in columns else ():
-        found = [_named(name, [pattern + ending for ending in endings]) for name in names]
-        pairs = [(one["method"], one["seed"]) for one in found if one.get("seed", "").isdecimal()]
-        if len(set(pairs)) == len(names) and len({seed for _, seed in pairs}) > 1:
-            return [pattern + ending for ending in endings]
-    stems = [Path(name).name for name in names]
-    if len(set(stems)) < len(stems):
-        raise DataError("files in several folders have one name, and no column says the method; rename them")
-    return [f"{'**/' * any('/' in name for name in names)}{{method}}{ending}" for ending in endings]
+def _some(which: Iterable[str]) -> str:
+    which = list(which)
+    return ", ".join([*islice(which, _NAMED), *(["..."] if len(which) > _NAMED else [])])
 
 
-def _ending(name: str) -> str:
-    return "" if files.EVENTS in name else Path(name).suffix
-
-
-def _named(name: str, patterns: Sequence[str]) -> dict[str, str]:
-    found = (re.fullmatch("".join(files.expression(pattern)), name) for pattern in patterns)
-    return next((match.groupdict() for match in found if match), {})
-
-
-def described(proposal: Proposal, runs: Logged | None) -> list[str]:
+def described(found: Proposal, runs: Logged | None) -> list[str]:
     """Lines on the logs: files, columns, methods with their seeds, metrics with their ranges."""
-    whole = pd.concat(proposal.frames, ignore_index=True)
-    lines = [f"{counted(len(proposal.frames), 'log')}, read as {', '.join(proposal.patterns)}"]
-    lines += [f"{meaning}: column {column}" for meaning, column in proposal.columns.items()]
-    for name in proposal.metrics:
-        lines.append(f"metric {name}: from {whole[name].min():.4g} to {whole[name].max():.4g}")
-    if runs is None:
-        return [*lines, *proposal.remarks]
-    for name, label in runs.labels.items():
-        own = runs.history(name)
+    if not found.frames:
+        return found.remarks
+    whole = pd.concat(_stacked(found), ignore_index=True)
+    read_as = ", ".join(_listed(found.settings["logs"]))
+    lines = [f"{counted(len(found.frames), 'log')}, read as {read_as}"]
+    lines += [f"{meaning}: column {column}" for meaning, column in found.settings["columns"].items()]
+    for name in found.metrics:
+        values = floats(whole[name])
+        lines.append(f"metric {name}: from {values.min():.4g} to {values.max():.4g}")
+    for name, label in runs.labels.items() if runs else ():
+        own = runs.history(name)  # type: ignore[union-attr]
         seeds, rounds = own["replicate"].nunique(), own["round"].nunique()
         lines.append(f"method {name} ({label}): {counted(seeds, 'seed')}, {counted(rounds, 'round')}")
-    return [*lines, *proposal.remarks, *runs.remarks]
+    return [*lines, *(f"note: {one}" for one in (*found.remarks, *(runs.remarks if runs else ())))]

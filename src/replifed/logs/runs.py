@@ -154,8 +154,11 @@ class Runs:
 
 @quantity
 def _curve(history: pd.DataFrame, metric: str, worst: float) -> of.Curves:
-    records = history.dropna(subset=[metric])
-    return of.curves(records.assign(**{metric: records[metric].mask(records["diverged"], worst)}), metric)
+    records, lost = history.dropna(subset=[metric]), history.loc[history["diverged"], "replicate"]
+    # A run may diverge after the metric was evaluated for the last time: its end is no result either.
+    ends = ~records.duplicated("replicate", keep="last") & records["replicate"].isin(lost)
+    values = records[metric].mask(records["diverged"] | ends, worst)
+    return of.curves(records.assign(**{metric: values}), metric)
 
 
 @quantity

@@ -10,10 +10,18 @@ from pydantic import Field, ValidationInfo, field_validator
 from replifed.settings import fields
 from replifed.settings.fields import Maybe, refusal
 
-# What may stand in braces in a pattern of files, since a name says it.
-PLACES = ("method", "seed")
 # Names that a history gives other meanings.
 TAKEN = ("method", "replicate", "round", "diverged", "bits", "experiment", "chaotic", "line")
+
+
+def braces(pattern: str, key: str) -> list[str]:
+    """Return the names in braces in a pattern, each of which stands there once."""
+    for name in (names := re.findall(r"\{(.*?)\}", pattern)):
+        if not re.fullmatch(r"[a-z]\w*", name) or names.count(name) > 1:
+            raise refusal(
+                f"{{{name}}} in {key}: {pattern} is not allowed; expected a word in small letters, once"
+            )
+    return names
 
 
 class Columns(fields.Settings):
@@ -22,9 +30,14 @@ class Columns(fields.Settings):
     method: Maybe[fields.Text] = Field(None, description="the method's name; one method without it")
     seed: Maybe[fields.Text] = Field(None, description="name of the repetition; one without it")
     round: Maybe[fields.Text] = Field(
-        None, description="communication round, or step; a table of final values has none"
+        None,
+        description="communication round, or step; `line` counts lines; a table of final values has none",
     )
     bits: Maybe[fields.Text] = Field(None, description="bits that were sent so far, as they were counted")
+    client: Maybe[fields.Text] = Field(
+        None, description="the client's name, of lines that are one client each: their weighted mean counts"
+    )
+    weight: Maybe[fields.Text] = Field(None, description="the client's weight, such as its samples")
 
 
 class Metric(fields.Settings):
@@ -38,7 +51,13 @@ class Experiment(fields.Experiment):
     """An experiment whose runs are logs."""
 
     logs: fields.Text | fields.Several[fields.Text] = Field(
-        description="files in the paper's folder, such as runs/*.csv or runs/{method}_{seed}.csv"
+        description="files in the paper's folder, such as runs/*.csv or runs/{method}_{seed}.csv; what else "
+        "stands in braces is a column"
+    )
+    wide: Maybe[fields.Text] = Field(
+        None,
+        description="names of columns that are runs each, such as {method}, {method}_{seed} or "
+        "{method} - {metric}; without {metric}, their numbers are the column `value`",
     )
     columns: Columns = Field(default_factory=Columns, description="columns of the logs, by what they mean")
     metrics: fields.Named[Metric] = Field(description="recorded numbers by name, each with its better side")
@@ -50,11 +69,10 @@ class Experiment(fields.Experiment):
         default_factory=dict, description="only lines whose columns hold these values"
     )
     replicates: Maybe[fields.Replicates] = Field(None, description="reported seeds; by default all")
-    stopped: bool = Field(
-        False,
-        description="runs end where they stop by themselves, and their last records count on",
-    )
     until: Maybe[fields.Natural] = Field(None, description="last round that counts, where logs go on")
+    stopped: bool = Field(
+        False, description="runs stop once they are done: one that ends early keeps its last values"
+    )
     best_over: Maybe[fields.Text] = Field(
         None, description="of what each line is the best, such as eta or seeds: it is no run"
     )
@@ -69,11 +87,14 @@ class Experiment(fields.Experiment):
         for pattern in [value] if isinstance(value, str) else value:
             if pattern.startswith(("/", "~")) or ".." in re.split(r"[/\\]", pattern):
                 raise refusal(f"{pattern} leaves the folder of the paper; put the logs into it")
-            for name in (names := re.findall(r"\{(.*?)\}", pattern)):
-                if name not in PLACES or names.count(name) > 1:
-                    raise refusal(
-                        f"{{{name}}} in {pattern} is not allowed; expected {{method}} or {{seed}}, once"
-                    )
+            braces(pattern, "logs")
+        return value
+
+    @field_validator("wide")
+    @classmethod
+    def _named(cls, value: str) -> str:
+        if not set(braces(value, "wide")) & {"method", "seed", "metric"}:
+            raise refusal(f"{value} has none of {{method}}, {{seed}} and {{metric}}")
         return value
 
     @field_validator("metrics")
