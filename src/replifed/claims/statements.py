@@ -23,7 +23,6 @@ from replifed.errors import unknown_name
 # As many sentences are what a title, an abstract, contributions and a conclusion promise.
 MOST_MAIN = 10
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}: \S")
-# Keywords that make a claim.
 # What makes a comparison of two quantities fail.
 _COMPARED: dict[Any, str] = {
     np.less: "a first number at or above the second",
@@ -31,6 +30,7 @@ _COMPARED: dict[Any, str] = {
     np.greater: "a first number at or below the second",
     np.greater_equal: "a first number below the second",
 }
+# Keywords that make a claim.
 _FIELDS = {field.name for field in fields(Claim)} | {"within", "because"}
 
 
