@@ -7,7 +7,8 @@ from replifed.cli.check import _words
 from replifed.data.generated import generate, settings_of
 from replifed.data.own import read
 from replifed.errors import ConfigError
-from replifed.settings import comparison, load
+from replifed.settings import comparison
+from replifed.settings.checks import load
 
 
 def test_digits_are_those_of_scikit_learn():

@@ -306,7 +306,7 @@ def test_papers_made_by_their_names_end_as_all_does_and_are_the_same_run(killed,
     assert {one.outcome for one in found} == {compared.IDENTICAL}
     assert {one.kind for one in found} == {"history", "tuned", "table", "claim", "statement"}
     for name, says in {
-        "claims": f"{score}$",
+        "claims": f"{re.escape(score)}$",
         "archive run.zip": r"^run.zip: \d+ files",
         "make qshed": r"^results/tiny/qshed/report.html\n\d+ main claims: ",
     }.items():

@@ -11,7 +11,6 @@ from typing import Any
 from replifed.cli.arguments import add_command
 from replifed.errors import ConfigError
 from replifed.parts import name_fault
-from replifed.settings.reading import read_value
 from replifed.store.folders import fill, new_folder
 
 _COLUMNS = {
@@ -111,6 +110,8 @@ def _paper(arguments: argparse.Namespace) -> None:
 
 def _stated(arguments: argparse.Namespace) -> dict[str, Any]:
     """Settings of the experiment that the options state (`logs.settings.Experiment`)."""
+    from replifed.settings.reading import read_value
+
     columns = {key: value for key in _COLUMNS if (value := getattr(arguments, key)) is not None}
     where = {}
     for one in arguments.where:
