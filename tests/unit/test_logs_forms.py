@@ -399,6 +399,8 @@ def bomb():
             "line 2: no JSON of a log: it is nested too deep",
         ),
         ("a.json", lambda: b'{"a": 1' + b"0" * 400 + b"}", ""),
+        ("a.json", lambda: b"  \n\n", "a.json is empty"),
+        ("a.json", lambda: b"\xef\xbb\xbf\n\n", "a.json is no log"),
     ],
 )
 def test_bombs_are_refused_in_one_line(name, content, text, capsys):

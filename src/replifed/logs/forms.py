@@ -110,6 +110,8 @@ def _headers(lines: list[str]) -> Iterator[tuple[int, str]]:
 def _under_rounds(lines: list[str]) -> Table | None:
     """Take rows that are runs, below a row of rounds, with or without names in front of them."""
     filled = [line for line in lines if line.strip()]
+    if not filled:
+        return None
     separator = _separator(filled[0])
     header, *rows = (_fields(line, separator) for line in filled)
     named = next((place for place, field in enumerate(header) if is_number(field)), len(header))
