@@ -15,18 +15,18 @@ from pydantic import ValidationError
 from replifed.claims.copies import originals
 from replifed.errors import ConfigError, DataError, unknown_name
 from replifed.logs import files
-from replifed.logs.meanings import LINE, VALUE
+from replifed.logs.meanings import FILE, LINE
 from replifed.logs.reading import check_lines
 from replifed.logs.reading import read as read_log
 from replifed.logs.settings import Experiment
 from replifed.logs.values import floats, spoilt
+from replifed.logs.wide import stacked
 from replifed.settings.messages import errors_in, line
 
 # Of names and numbers in a remark or an error, that many are shown.
 _SHOWN = 5
-# Columns of the file of each line, and of the end of a run in a number that is judged or not.
-FILE, _OTHER = "_file", "_other:"
-_BOUNDS = "__MIN", "__MAX"  # ends of columns of wandb, beside that of a run
+# Before the names of columns that are not judged, and may show that a run diverged.
+_OTHER = "_other:"
 
 
 class Logged(NamedTuple):
@@ -173,38 +173,6 @@ def _mapped(frame: pd.DataFrame, settings: Experiment, remarks: list[str]) -> pd
 
 def _whole_if_so(label: Any) -> Any:
     return int(label) if isinstance(label, float | np.floating) and label % 1 == 0 else label
-
-
-def stacked(frame: pd.DataFrame, pattern: str, others: set[str | None], named: str) -> pd.DataFrame:
-    """Lines of a run each, of a table whose columns are runs, by a pattern of their names."""
-    found = {
-        column: says
-        for column in frame
-        if column not in {*others, FILE} and not str(column).endswith(_BOUNDS) and is_run(frame[column])
-        for says in [files.says(pattern, str(column))]
-        if says is not None
-    }
-    if not found:
-        raise DataError(f"{named}: wide: no column is called {pattern}")
-    kept = frame[[column for column in frame if column not in found and not str(column).endswith(_BOUNDS)]]
-    runs: dict[tuple[tuple[str, str], ...], dict[str, pd.Series]] = {}
-    for column, says in found.items():
-        metric = says.pop("metric", VALUE)
-        runs.setdefault(tuple(says.items()), {})[metric] = frame[column]
-    parts = []
-    for run, metrics in runs.items():
-        part = kept.assign(**dict(run), **metrics)
-        # Runs that were logged together have lines of each other, but none after their own last number.
-        known = part[list(metrics)].notna().any(axis=1).to_numpy()
-        last = np.flatnonzero(known)[-1] if known.any() else len(known)
-        parts.append(part[known | (np.arange(len(part)) > last)])
-    return pd.concat(parts, ignore_index=True)
-
-
-def is_run(values: pd.Series) -> bool:
-    """Return True of a column of numbers, of which there is one."""
-    numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
-    return numeric and values.notna().any() and not str(values.name).startswith("Unnamed")
 
 
 def _over_clients(

@@ -43,6 +43,7 @@ USUAL = {
 }
 LINE = "line"  # the column of numbers of lines, from 0, where a file has an order and no rounds
 VALUE = "value"  # the column of numbers whose name no file says
+FILE = "_file"  # the column of the file of each line
 ROW = "row"  # the column that tells runs apart, each of which is a row of a file
 
 

@@ -13,16 +13,17 @@ from typing import Any
 import pandas as pd
 
 from replifed.errors import ConfigError, DataError, counted, meant, unknown_name
-from replifed.logs import files, forms, histories, meanings, names
-from replifed.logs.histories import FILE, Logged, logged, placed
-from replifed.logs.meanings import ROW, VALUE
+from replifed.logs import files, meanings, names, unopened
+from replifed.logs.histories import Logged, logged, placed
+from replifed.logs.meanings import FILE, ROW, VALUE
 from replifed.logs.reading import check_lines, read
 from replifed.logs.settings import Experiment
 from replifed.logs.values import floats, spoilt
+from replifed.logs.wide import is_run, stacked
 
 _SUFFIXES = (
     *(".csv", ".tsv", ".txt", ".log", ".dat", ".json", ".jsonl", ".ndjson"),
-    *(".parquet", ".npz", ".npy", *forms.CLOSED),
+    *(".parquet", ".npz", ".npy", *unopened.CLOSED),
 )
 _NAMED = 3  # files that an error names
 _WANDB = re.compile(r"(?P<run>.+) - (?P<metric>[^-]+)")  # a column of its exports
@@ -99,7 +100,7 @@ def propose(found: Proposal, better: Mapping[str, str]) -> None:
     said = {key for one in patterns for key in re.findall(r"\{(\w+)\}", one)}
     taken = {*stated["columns"].values(), *stated.get("where", {}), *said, FILE, ROW, "method", "seed"}
     shown = _stacked(found)[0]
-    found.metrics = [name for name in shown if name not in taken and histories.is_run(shown[name])]
+    found.metrics = [name for name in shown if name not in taken and is_run(shown[name])]
     if not found.metrics:
         others = [one for one in found.columns if one not in taken and not one.startswith("Unnamed")]
         why = f"; {_no_metric(others[0], found.frames)}" if others else ""
@@ -224,7 +225,7 @@ def _make_wide(found: Proposal, whole: pd.DataFrame, better: Mapping[str, str]) 
     if "wide" in stated or "metrics" in stated:
         return
     taken = {*stated["columns"].values(), *stated.get("where", {})}
-    free = [one for one in found.columns if one not in taken and histories.is_run(whole[one])]
+    free = [one for one in found.columns if one not in taken and is_run(whole[one])]
     exports = [match for one in free if (match := _WANDB.fullmatch(one))]
     if exports and not set(better) & set(free):
         runs = list(dict.fromkeys(match["run"] for match in exports))
@@ -280,7 +281,7 @@ def _stacked(found: Proposal) -> list[pd.DataFrame]:
     if "wide" not in found.settings:
         return found.frames
     others = {*found.settings["columns"].values(), *found.settings.get("where", {})}
-    return [histories.stacked(one, found.settings["wide"], others, one[FILE].iloc[0]) for one in found.frames]
+    return [stacked(one, found.settings["wide"], others, one[FILE].iloc[0]) for one in found.frames]
 
 
 def _weigh_clients(found: Proposal) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from replifed.data.streams import unpacked
 from replifed.errors import DataError
-from replifed.logs import forms
+from replifed.logs import forms, unopened
 from replifed.logs.files import EVENTS, PACKED, ending
 from replifed.logs.values import numbers_of
 from replifed.store import limits
@@ -57,7 +57,7 @@ def _read(path: Path) -> forms.Table:
     try:
         before = path.stat()
         with path.open("rb") as stream:
-            forms.refuse(path, stream.read(16))
+            unopened.refuse(path, stream.read(16))
         limits.check(path, before.st_size, "reading it takes")
         if EVENTS in path.name:
             return forms.events(path)
