@@ -1,6 +1,6 @@
-"""Tables with columns by name: CSV and parquet.
+"""Tables with columns by name, and CSV; parquet is beside it.
 
-pyarrow reads them, and refuses what does not fit its types; for CSV a slow reader then finds the place.
+pyarrow reads it, and refuses what does not fit its types; a slow reader then finds the place.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from numpy.typing import NDArray
 from replifed.data.faults import joined
 from replifed.data.streams import unpacked
 from replifed.data.table import Stack
-from replifed.data.words import MISSING, NUMBER, Words, renamed, words
+from replifed.data.words import MISSING, NUMBER, Words, renamed
 from replifed.errors import DataError, counted, one_line, unknown_name
-from replifed.progress import Lines
-from replifed.store import limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
 _SEPARATORS = ",;\t|"
 _BLOCK = 32 << 20  # bytes of CSV that are parsed at a time, and the longest line
-_VALUES = 4 << 20  # of parquet that are read at a time
 _MOST_COLUMNS = 100_000
 _CSV_ERRORS = {"unexpected end": "a quote is not closed", "new-line": "lines end with CR alone, not with LF"}
 _TRUE, _FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
@@ -42,7 +39,7 @@ _INDEX = re.compile(
 
 
 # Most kinds of words of a column of categories, and most columns that a message names.
-_MOST_KINDS, _NAMED = 1000, 8
+_MOST_KINDS, NAMED = 1000, 8
 
 
 class Columns(NamedTuple):
@@ -69,7 +66,7 @@ class Asked(NamedTuple):
         return [*single, *((role, name) for role in ("drop", "categories") for name in getattr(self, role))]
 
 
-class _Roles(NamedTuple):
+class Roles(NamedTuple):
     """Places of a table's columns."""
 
     names: list[str]
@@ -83,7 +80,7 @@ class _Roles(NamedTuple):
         return [self.label, *([] if self.client is None else [self.client]), *self.categories]
 
 
-def _roles(path: str, names: list[str], asked: Asked) -> _Roles:
+def roles_of(path: str, names: list[str], asked: Asked) -> Roles:
     faults = []
     if len({*names}) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -108,10 +105,10 @@ def _roles(path: str, names: list[str], asked: Asked) -> _Roles:
         raise DataError(f"{path}: the column {names[label]} cannot be both label and categories")
     words = [names.index(name) for name in asked.categories]
     client = None if asked.client is None else names.index(asked.client)
-    return _Roles(names, [k for k in places if k != label and k not in words], label, client, words)
+    return Roles(names, [k for k in places if k != label and k not in words], label, client, words)
 
 
-def _assembled(path: str, roles: _Roles, numbers: csr_matrix, texts: dict[int, Words], where: Any) -> Columns:
+def assembled(path: str, roles: Roles, numbers: csr_matrix, texts: dict[int, Words], where: Any) -> Columns:
     """Return the columns of a table; `where` names the place of a row."""
     parts, names = [numbers], [roles.names[k] for k in roles.features]
     faults = [fault] if (fault := _index_fault(roles, numbers)) else []
@@ -171,7 +168,7 @@ def line_of(path: str, row: int) -> int:
 def read_csv(path: str, asked: Asked) -> Columns:
     """Read a CSV file in UTF-8: separated by commas, semicolons, tabs or bars, with names in its first line.
 
-    Cells that are no numbers are told in `faults`, with line and column, all at once.
+    Cells that are no numbers are listed in `faults`, with line and column.
 
     Raises
     ------
@@ -183,7 +180,7 @@ def read_csv(path: str, asked: Asked) -> Columns:
     from pyarrow import csv as arrow
 
     head = _head(path)
-    roles = _roles(path, head.names, asked)
+    roles = roles_of(path, head.names, asked)
     texts = roles.texts()
     truths = {k for k in roles.features if head.first[k : k + 1] and head.first[k].strip() in _TRUE + _FALSE}
     kinds = {k: pa.bool_() if k in truths else pa.float64() for k in roles.features}
@@ -223,12 +220,12 @@ def read_csv(path: str, asked: Asked) -> Columns:
             f"{path}, line {sum(1 for _ in _lines(path))}: no line end here, so the last value may be cut; "
             "add one if it is whole"
         )
-    columns = {place: _words(chunks) for place, chunks in found.items()}
+    columns = {place: words_of(chunks) for place, chunks in found.items()}
     for place, column in columns.items():
         if faulty := _check_texts(path, head, place, column, roles, truths):
             return faulty
     numbers = stack.whole(len(roles.features))
-    return _assembled(path, roles, numbers, columns, lambda row: f"line {line_of(path, row)}")
+    return assembled(path, roles, numbers, columns, lambda row: f"line {line_of(path, row)}")
 
 
 def _raise(text: str, cause: Exception) -> Any:
@@ -236,7 +233,7 @@ def _raise(text: str, cause: Exception) -> Any:
 
 
 def _check_texts(
-    path: str, head: _Head, place: int, column: Words, roles: _Roles, truths: set[int]
+    path: str, head: _Head, place: int, column: Words, roles: Roles, truths: set[int]
 ) -> Columns | None:
     """Refuse texts that show a missing line of names, or a quote that took in the rows behind it."""
     name = head.names[place]
@@ -265,7 +262,7 @@ def _features(batch: pa.RecordBatch, names: list[str]) -> NDArray:
     return X
 
 
-def _words(chunks: list[Any]) -> Words:
+def words_of(chunks: list[Any]) -> Words:
     """Column of dictionary-encoded texts."""
     import pyarrow as pa
 
@@ -360,7 +357,7 @@ class _Cell(NamedTuple):
     remedy: str
 
 
-def _with_faults(path: str, head: _Head, roles: _Roles, truths: set[int]) -> Columns | None:
+def _with_faults(path: str, head: _Head, roles: Roles, truths: set[int]) -> Columns | None:
     """Return the words of a CSV file, and what is wrong with each column of numbers; None without a fault."""
     cells: dict[int, _Cell] = {}
     of_rows = ""
@@ -400,9 +397,9 @@ def _in_words(head: _Head, cells: dict[int, _Cell]) -> str:
         text = f"line {cell.line}, column {head.names[k]}: {cell.what}{cell.remedy}"
         return text if cell.what.endswith("first is") else f"{text} (the separator is {head.separator!r})"
     some = [f"{head.names[k]} (line {cell.line}: {cell.what})" for k, cell in sorted(cells.items())]
-    more = f", and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
+    more = f", and {len(some) - NAMED} more" if len(some) > NAMED else ""
     return (
-        f"{len(some)} columns hold what is no number: {', '.join(some[:_NAMED])}{more}; correct the cells, "
+        f"{len(some)} columns hold what is no number: {', '.join(some[:NAMED])}{more}; correct the cells, "
         "or name the columns in drop, or in categories if they hold words"
     )
 
@@ -425,7 +422,7 @@ def _cell_fault(cell: str, truth: bool) -> tuple[str, str] | None:
     return what, f" {remedy}"
 
 
-def _index_fault(roles: _Roles, X: Any) -> str:
+def _index_fault(roles: Roles, X: Any) -> str:
     """Say which feature is called as an index is, and counts the rows."""
     for k, place in enumerate(roles.features):
         if _INDEX.fullmatch(roles.names[place]):
@@ -436,108 +433,3 @@ def _index_fault(roles: _Roles, X: Any) -> str:
                     "index=False), name it in drop, or rename it if it is a feature"
                 )
     return ""
-
-
-# --- parquet ---
-
-
-def read_parquet(path: str, asked: Asked) -> Columns:
-    """Read a parquet file; its index is no feature.
-
-    Missing values are told in `faults`, with column and row, all at once.
-
-    Raises
-    ------
-    DataError
-        A column is missing, or holds no numbers; or the file is damaged.
-    """
-    try:
-        return _read_parquet(path, asked)
-    except DataError:
-        raise
-    except Exception as error:  # pyarrow may raise anything on a damaged file
-        raise DataError(f"{path} is no sound parquet file ({one_line(error)}); write it anew") from error
-
-
-def _read_parquet(path: str, asked: Asked) -> Columns:
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(path) as file:
-        meta, schema = file.metadata, file.schema_arrow
-    limits.check(path, sum(meta.row_group(k).total_byte_size for k in range(meta.num_row_groups)))
-    limits.check(path, 12 * meta.num_rows, f"its {meta.num_rows} rows take")  # a label, and where a row ends
-    index = {
-        name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)
-    }
-    named = {name for _, name in asked.roles()}
-    names = [name for name in schema.names if name not in index or name in named]
-    roles = _roles(path, names, asked)
-    kinds = {k: _kind(schema.field(names[k]).type) for k in sorted([*roles.features, *roles.texts()])}
-    misfits = [_misfit(names[k], kind, schema, k in roles.features) for k, kind in kinds.items()]
-    if wrong := [fault for fault in misfits if fault]:
-        raise DataError(joined(path, wrong))
-    stack, row, progress = Stack(path), 0, Lines(Path(path).name)
-    found: dict[int, list[Any]] = {k: [] for k in roles.texts()}
-    faults: dict[int, str] = {}  # the first of each column
-    # Of texts the kinds alone are unpacked: a long one may stand in every row.
-    packed = [names[k] for k, kind in kinds.items() if kind == "texts"]
-    with parquet.ParquetFile(path, read_dictionary=packed) as file:
-        wanted = [names[k] for k in kinds]
-        for batch in file.iter_batches(batch_size=max(1, _VALUES // len(names)), columns=wanted):
-            for k, kind in kinds.items():
-                column = batch.column(names[k])
-                missing = column.is_null().to_numpy(zero_copy_only=False)
-                if kind == "numbers" and not missing.any():
-                    missing = ~np.isfinite(_floats(path, names[k], column))
-                if missing.any() and k not in faults:
-                    place = f"row {row + int(np.flatnonzero(missing)[0]) + 1}, column {names[k]}"
-                    faults[k] = f"{place}: the value is missing or not finite; give it, or remove the row"
-            if not faults:
-                X = np.empty((batch.num_rows, len(roles.features)))
-                for j, k in enumerate(roles.features):
-                    X[:, j] = _floats(path, names[k], batch.column(names[k]))
-                stack.add(X, np.empty(len(X)))
-                for k, chunks in found.items():
-                    column = batch.column(names[k])
-                    chunks.append(column if kinds[k] == "texts" else _floats(path, names[k], column))
-            row += batch.num_rows
-            progress("rows", row, meta.num_rows)
-    if not row:
-        raise DataError(f"{path} holds no rows; give a row a sample")
-    if faults:
-        raise DataError(joined(path, [faults[k] for k in sorted(faults)][:_NAMED]))
-    columns = {k: _words(some) if kinds[k] == "texts" else np.concatenate(some) for k, some in found.items()}
-    texts = {k: words(one) if isinstance(one, np.ndarray) else one for k, one in columns.items()}
-    read = _assembled(path, roles, stack.whole(len(roles.features)), texts, lambda row: f"row {row + 1}")
-    return read._replace(label=columns[roles.label])
-
-
-def _misfit(name: str, kind: str, schema: Any, feature: bool) -> str:
-    """Say why a column of that kind of values cannot have its role."""
-    if kind == "numbers" or (kind == "texts" and not feature):
-        return ""
-    what = "no numbers" if feature else "neither numbers nor texts"
-    remedy = "name it in drop, or in categories if it holds words" if feature else "correct or remove it"
-    return f"the column {name} holds {what} ({schema.field(name).type}); {remedy}"
-
-
-def _kind(kind: pa.DataType) -> str:
-    """Return what a type of arrow holds: "numbers" (or true and false), "texts", or ""."""
-    from pyarrow import types
-
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    if any(is_one(kind) for is_one in numbers):
-        return "numbers"
-    return "texts" if types.is_string(kind) or types.is_large_string(kind) else ""
-
-
-def _floats(path: str, name: str, column: pa.Array) -> NDArray:
-    import pyarrow as pa
-
-    try:
-        return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    except pa.ArrowInvalid as error:  # whole numbers beyond 2^53
-        raise DataError(
-            f"{path}: floats cannot hold the column {name} exactly ({one_line(error)}); scale it"
-        ) from error

@@ -1,4 +1,4 @@
-"""Faults of one file, told together in one line."""
+"""Faults of one file, all in one line."""
 
 from __future__ import annotations
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from replifed.data import generated
 from replifed.data.catalogue import Counts
-from replifed.data.columns import Asked, Columns, line_of, read_csv, read_parquet
+from replifed.data.columns import Asked, Columns, line_of, read_csv
 from replifed.data.faults import joined
+from replifed.data.parquet import read_parquet
 from replifed.data.parse import meta_of
 from replifed.data.scaling import standardise
 from replifed.data.streams import unpacked
@@ -107,7 +108,7 @@ def read(name: str, settings: Mapping[str, Any]) -> Table:
     DataError
         The file is missing or has another form; a value is not a number; a row has no client; the number of
         labels does not fit the loss; the number of rows or features is not the expected one; or the limit is
-        exceeded. Several faults are told together.
+        exceeded. All faults are listed in one line.
     """
     path, form = settings["path"], form_of(settings)
     if form == "python" and ":" not in path:
