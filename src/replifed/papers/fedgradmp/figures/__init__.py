@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -83,6 +84,17 @@ def _compared(inputs: Inputs) -> pd.DataFrame:
             history = pd.concat([shown, oracle.assign(series="oracle", error=oracle["limit"])])
         frames.append(history)
     return _errors(frames, ["experiment", "series"])
+
+
+# Of Figures 3 to 5.
+_AGAINST_ROUNDS_AND_WORK: dict[str, Any] = {
+    "source": _compared,
+    "columns": [X("round", "work")],
+    "series": "series",
+    "lines": LINES | {"oracle": ORACLE},
+    "log_x": True,  # some go on a hundred times as long as others need
+    "legend_columns": 3,
+}
 
 
 # -- Figures 8 and 9 -----------------------------------------------------------------------------------
@@ -180,6 +192,20 @@ def _dense_in_every_row(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["round"] > 0]
 
 
+# Of Figure 6, against rounds and against bits.
+_BY_WRITER: dict[str, Any] = {
+    "source": _accuracies,
+    "shown": _dense_in_every_row,
+    "rows": [By("sparsity", "τ = {}".format)],
+    "series": "method",
+    "lines": DIGIT_LINES,
+    "metric": "panel",
+    "y": "accuracy",
+    "log_y": False,
+    "height": 2.3,
+}
+
+
 def _at_common_tau(inputs: Inputs) -> pd.DataFrame:
     """Accuracies at the sparsity levels that the Gaussian atoms have, too."""
     frame = _accuracies(inputs).drop(columns="sparsity")
@@ -206,34 +232,19 @@ FIGURES = by_name(
         "fig3",
         title="Figure 3: low heterogeneity",
         caption=f"Relative error of all methods against rounds, {_STEPS}. {_WORK} {_BANDS}",
-        source=_compared,
-        columns=[X("round", "work")],
-        series="series",
-        lines=LINES | {"oracle": ORACLE},
-        log_x=True,  # some go on a hundred times as long as others need
-        legend_columns=3,
+        **_AGAINST_ROUNDS_AND_WORK,
     ),
     figure(
         "fig4",
         title="Figure 4: high heterogeneity",
         caption=f"As Figure 3, with clients' means of variance 0.5. {_WORK} {_BANDS}",
-        source=_compared,
-        columns=[X("round", "work")],
-        series="series",
-        lines=LINES | {"oracle": ORACLE},
-        log_x=True,
-        legend_columns=3,
+        **_AGAINST_ROUNDS_AND_WORK,
     ),
     figure(
         "fig5",
         title="Figure 5: many non-zeros",
         caption=f"As Figure 4 with 400 non-zeros, FedGradMP with gradient descent inside. {_WORK} {_BANDS}",
-        source=_compared,
-        columns=[X("round", "work")],
-        series="series",
-        lines=LINES | {"oracle": ORACLE},
-        log_x=True,
-        legend_columns=3,
+        **_AGAINST_ROUNDS_AND_WORK,
     ),
     VIDEO,
     figure(
@@ -242,31 +253,15 @@ FIGURES = by_name(
         caption="Accuracy on the training writers (left) and on others (right) against rounds, a row for "
         "each sparsity level tau, which the paper does not state: of all ten classes together, or of each, "
         f"as Section IV-D prints. {_ACCURACIES}",
-        source=_accuracies,
-        shown=_dense_in_every_row,
-        rows=[By("sparsity", "τ = {}".format)],
         columns=[By("panel", _WRITERS)],
-        series="method",
-        lines=DIGIT_LINES,
-        metric="panel",
-        y="accuracy",
-        log_y=False,
-        height=2.3,
+        **_BY_WRITER,
     ),
     figure(
         "fig6_bits",
         title="Figure 6 against bits (not in the paper)",
         caption=f"The accuracies of Figure 6 against the bits sent both ways. {_ACCURACIES}",
-        source=_accuracies,
-        shown=_dense_in_every_row,
-        rows=[By("sparsity", "τ = {}".format)],
         columns=[By("panel", _WRITERS), X("bits")],
-        series="method",
-        lines=DIGIT_LINES,
-        metric="panel",
-        y="accuracy",
-        log_y=False,
-        height=2.3,
+        **_BY_WRITER,
     ),
     figure(
         "fig7",
