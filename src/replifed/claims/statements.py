@@ -69,7 +69,7 @@ class Statements:
         axes: Axes | None = None,
         suffix: Callable[[Mapping[str, str]], str] | None = None,
         *,
-        runs: str = "",
+        runs: str = OWN,
         **common: Any,
     ) -> None:
         if not (axes is None or isinstance(axes, Axes)):
@@ -162,7 +162,7 @@ class Statements:
         """Fields that all claims on a sentence have."""
         making = [claim for claim in claims if not claim.informs]
         printed = bool(making) and all(claim.kind == "printed" for claim in making)
-        evidence = one.evidence or LOGS * printed or (self.runs or OWN) * all(one.needs for one in making)
+        evidence = one.evidence or LOGS * printed or self.runs * all(claim.needs for claim in making)
         if not evidence:
             raise fault(f"{one.name} needs evidence=, one of {', '.join(EVIDENCE)}")
         texts = {"statement_id": one.name, "place": one.place, "sentence": one.says, "main": one.main}
