@@ -17,7 +17,7 @@ import pytest
 
 import planted_paper
 from replifed import cli
-from replifed.claims import tables
+from replifed.claims import files, scores, tables
 from replifed.claims.verdicts import COLUMNS
 from replifed.cli import make
 from replifed.data.catalogue import CATALOGUE
@@ -45,7 +45,6 @@ def calls(monkeypatch):
         return record
 
     replaced = {
-        "replifed.claims.files": ["show"],
         "replifed.data.fetch": ["fetch"],
         "replifed.data.parse": ["parse"],
     }
@@ -109,13 +108,6 @@ def test_a_malformed_call_is_one_line_and_status_2(capsys, words, message):
     assert error.startswith("replifed: error: ") and error.count("\n") == 1
 
 
-def test_verdicts_are_shown_of_a_paper_and_a_status(calls, tmp_path):
-    table = tmp_path / "claims.csv"
-    table.write_text(",".join(COLUMNS) + "\n")
-    assert cli.main(["claims", "--file", str(table), "--paper", "fedht", "--verdict", "deviates"]) == 0
-    assert calls == [("show", ([],), {"paper": "fedht", "verdict": "deviates", "main": False})]
-
-
 WHY = {
     "demo.table1.rate.sum-own": [
         "demo.table1.rate: deviates sentence Table 1, row 1, main claim Its rate is 0.53.",
@@ -159,21 +151,57 @@ def test_why_and_verdicts_of_unknown_names_are_refused_with_the_known_ones(tmp_p
     assert all(name in said for name in ("conditional", "deviates", "fails", "holds", "untestable"))
 
 
-def test_main_claims_are_printed_first(tmp_path, monkeypatch, capsys):
+def shown(capsys, *words):
+    assert cli.main(["claims", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_statements_are_listed_main_ones_first_and_claims_if_all_are_asked_for(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     tables.write(tmp_path / "claims.csv", COLUMNS, planted_paper.rows()[::-1])
-    words = ["claims", "--file", str(tmp_path / "claims.csv")]
-    assert cli.main(words) == 0
-    lines = capsys.readouterr().out.splitlines()
-    of_main = [n for n, line in enumerate(lines) if "main claim demo." in line]
-    claims = [n for n, line in enumerate(lines) if line[:1] in "✓✗?–" and line and n not in of_main]
-    assert len(of_main) == 5 and max(of_main) < min(claims)
-    names = [lines[n].split()[2] for n in claims]
+    file = ("--file", str(tmp_path / "claims.csv"))
+    statements = scores.statements(planted_paper.rows())
+    main = {one["statement_id"] for one in statements if scores.is_main(one)}
+    said = shown(capsys, *file, "--main")
+    assert {line.split()[2] for line in said.splitlines() if line[:1] in (*"✓≈✗?–",)} == main
+    said = shown(capsys, *file, "--verdict", "deviates")
+    assert "demo.fig1.deviates" in said and "demo.more" not in said
+    said = shown(capsys, *file, "--all")
+    names = [line.split()[2] for line in said.splitlines() if line[:1] in (*"✓✗?–",)]
     assert names[17] == "demo.faster" and names[18] == "demo.cohorts"
-    assert cli.main([*words, "--verdict", "conditional"]) == 0
-    shown = capsys.readouterr().out
-    assert "main claim demo.fig1.other" in shown and "main claim demo.fig1.deviates" not in shown
-    assert shown.count("demo.more") == 4 and "demo.stalls" not in shown
+    failing = [row["id"] for row in planted_paper.rows()[::-1] if row["verdict"] == "fails"]
+    said = shown(capsys, *file, "--verdict", "fails")
+    assert sorted(line.split()[2] for line in said.splitlines() if line[:1] == "✗") == sorted(failing)
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        ("", 30),
+        ("--paper fedplt", 60),
+        ("--main", 70),
+        ("--why fedplt.table2.best", 60),
+        ("--why fedplt.fig3.zeta", 60),
+    ],
+)
+def test_answers_fit_a_screen_and_its_width(monkeypatch, capsys, words, most, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = shown(capsys, "--reference", *words.split()).splitlines()
+    assert len(lines) <= most * (100 / columns)
+    # A name is never broken.
+    assert [line for line in lines if len(line) > columns and len(line.split()) > 4] == []
+
+
+def test_why_names_the_claims_that_decide_where_a_statement_and_a_claim_share_a_name(capsys):
+    rows = Path(ROOT, "reference/claims.csv")
+    shared = [row for row in files.read(rows) if row["id"] == row["statement_id"] and row["informs"]]
+    for row in shared:
+        said = shown(capsys, "--reference", "--why", row["id"])
+        group = [one for one in files.read(rows) if one["statement_id"] == row["id"] and not one["informs"]]
+        if group:
+            assert f"{row['id']}: {row['verdict']}" not in said
+            assert any(f"by {one['id']}:" in said for one in group)
 
 
 @pytest.mark.parametrize(

@@ -370,8 +370,8 @@ SET_UP = {"make setup && . .venv/bin/activate", "make test"}  # test_makefile.py
 ALL = {"make", "make small", "snakemake --cores 8 all"}
 # How each is called at the tiny scale, where that is not as it stands, and what it says.
 SAYS = {
-    "replifed claims --reference --main": ("", "main claim fedplt."),
-    "replifed claims --reference --paper fedplt": ("", "main claim fedplt."),
+    "replifed claims --reference --main": ("", "reproduced   fedplt."),
+    "replifed claims --reference --paper fedplt": ("", "reproduced   fedplt."),
     "replifed show fedplt/fig3 --reference": ("", "^Figure 3: "),
     "replifed claims --reference --why fedplt.table2.best": ("", "^fedplt.table2.best: "),
     "replifed make fedplt/fig3 --small": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import textwrap
 from collections import Counter
@@ -73,43 +74,104 @@ def show(
     paper: str | None = None,
     verdict: str | None = None,
     main: bool = False,
+    everything: bool = False,
 ) -> None:
-    """Print the main claims with their status, then all claims, main ones first, and the score.
+    """Print the score and, of what is asked for, each statement with its status, or each claim.
 
-    With `paper` only its own; with `verdict` the claims of that verdict, and those on statements of that
-    status; with `main` no others than the main claims. In colours on a terminal, unless NO_COLOR is set.
+    Without a choice the score of each paper; with `paper` also its main claims; with `main` the main claims
+    alone; with `verdict` the statements of that status, or the claims of that verdict; with `everything`
+    each claim. Lines are as wide as the terminal, in colours unless NO_COLOR is set.
     """
     check_names(paper, verdict, {row["paper"] for row in rows})
     rows = [row for row in rows if paper in (None, row["paper"])]
     statements = scores.statements(rows)
-    statuses = {one["statement_id"]: one["status"] for one in statements}
-    coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    chosen = [one for one in statements if scores.is_main(one) or not main]
+    if verdict in VERDICTS and verdict not in scores.STATUSES:
+        everything = True
+    if everything:
+        _show_claims([row for row in rows if row["main"] or not main], statements, verdict)
+    elif main or verdict or paper:
+        short = [one for one in chosen if verdict or main or scores.is_main(one)]
+        _show_statements([one for one in short if verdict in (None, one["status"])], cut=paper is None)
+    else:
+        _show_papers(statements)
+    print()
+    for line in scores.in_lines(chosen if main else statements):
+        _said("", line)
+    if everything:
+        counts = Counter(row["verdict"] for row in rows)
+        _said(
+            "", f"{counted(len(rows), 'claim')}: {', '.join(f'{counts[name]} {name}' for name in VERDICTS)}"
+        )
+        if any(row["kind"] == "order" for row in rows):
+            _said("", scores.chance_in_words(rows))
 
-    def paint(text: str, code: str) -> str:
-        return f"\033[{code}m{text}\033[0m" if coloured else text
 
-    for one in filter(scores.is_main, statements):
+def _show_papers(statements: Sequence[Mapping[str, str]]) -> None:
+    """Print a line for each paper: of each status how many main claims, and how many other statements."""
+    papers = dict.fromkeys(one["paper"] for one in statements)
+    _said("", f"main claims + others: {', '.join(f'{MARKS[name]} {name}' for name in scores.STATUSES)}")
+    print(" " * 10, *(f"{MARKS[name]:^9}" for name in scores.STATUSES))
+    for paper in papers:
+        of_paper = [one for one in statements if one["paper"] == paper]
+        main, others = (
+            scores.by_status(one for one in of_paper if scores.is_main(one) == first)
+            for first in (True, False)
+        )
+        print(f"{paper:10}", *(f"{f'{main[name]} + {others[name]}':^9}" for name in scores.STATUSES))
+
+
+def _show_statements(statements: Iterable[Mapping[str, str]], cut: bool) -> None:
+    """Print statements with their status, main ones first, and the sentence, or what of it fits a line."""
+    for one in sorted(statements, key=lambda one: not scores.is_main(one)):
         status = one["status"]
-        if verdict in (None, status):
-            mark = paint(f"{MARKS[status]} {status:12}", _COLOURS[status])
-            print(mark, f"main claim {one['statement_id']}")
-            for line in textwrap.wrap(one["statement"], 100):
-                print(f"    {line}")
+        name = f"{_painted(f'{MARKS[status]} {status:12}', _COLOURS[status])} {one['statement_id']}"
+        if cut:
+            left = width() - len(f"  {status:12}  {one['statement_id']}")
+            print(name, textwrap.shorten(one["statement"], left, placeholder=" …") if left > 20 else "")
+        else:
+            print(name)
+            _said("   ", one["statement"])
+
+
+def _show_claims(
+    rows: Iterable[Mapping[str, str]], statements: Iterable[Mapping[str, str]], verdict: str | None
+) -> None:
+    """Print each claim, main ones first, or those of a verdict, or on statements of a status."""
+    statuses = {one["statement_id"]: one["status"] for one in statements}
     for row in sorted(rows, key=lambda row: not row["main"]):
         name = row["verdict"]
-        if verdict not in (None, name, statuses.get(row["statement_id"])) or (main and not row["main"]):
+        if verdict not in (None, name, statuses.get(row["statement_id"])):
             continue
         parts = [row["id"], number_text(row), f"[{row['data']}, {row['scale']}]"]
-        print(paint(f"{MARKS[name]} {name:12}", _COLOURS[name]), "  ".join(filter(None, parts)))
-        for line in textwrap.wrap(row["statement"], 100):
-            print(f"    {line}")
-        for line in textwrap.wrap(remarks(row), 100) if _is_explained(row) else ():
-            print(paint(f"    {line}", "90"))
-    counts = Counter(row["verdict"] for row in rows)
-    total = ", ".join(paint(f"{counts[name]} {name}", _COLOURS[name]) for name in VERDICTS)
-    print("", f"{counted(len(rows), 'claim')}: {total}", *scores.in_lines(statements), sep="\n")
-    if any(row["kind"] == "order" for row in rows):
-        print(scores.chance_in_words(rows))
+        print(_painted(f"{MARKS[name]} {name:12}", _COLOURS[name]), "  ".join(filter(None, parts)))
+        _said("   ", row["statement"])
+        if _is_explained(row):
+            _said("   ", remarks(row), "90")
+
+
+def width() -> int:
+    """Return the number of columns to fill: the terminal's, at most 100."""
+    return min(100, shutil.get_terminal_size((100, 40)).columns)
+
+
+def say(text: str) -> None:
+    """Print a text in lines of the terminal's width."""
+    _said("", text)
+
+
+def _said(before: str, text: str, colour: str = "") -> None:
+    """Print a text in lines that begin after `before`, which stands before the first alone."""
+    for line in textwrap.wrap(text, width() - len(before) - bool(before)):
+        print(f"{before} {_painted(line, colour)}" if before else _painted(line, colour))
+        before = " " * len(before)
+
+
+def _painted(text: str, colour: str) -> str:
+    """Return a text in a colour, on a terminal that wants colours."""
+    if not colour or "NO_COLOR" in os.environ or not sys.stdout.isatty():
+        return text
+    return f"\033[{colour}m{text}\033[0m"
 
 
 def _is_explained(row: Mapping[str, str]) -> bool:

@@ -203,6 +203,13 @@ def by_settings(group: Sequence[Row]) -> list[Settings]:
     return found
 
 
+def worst(rows: Iterable[Row]) -> list[Row]:
+    """Claims of the worst verdict among these."""
+    rows = list(rows)
+    verdict = min(map(_verdict, rows), key=_WORST.index, default=HOLDS)
+    return [row for row in rows if _verdict(row) == verdict]
+
+
 def _named(found: Sequence[Settings], name: str) -> Settings | None:
     """The statement in the printed or inferred settings; the worst, if its claims name different axes."""
     there = [one for one in found if name in one.names and one.verdict != NOT_RUN]
@@ -306,6 +313,8 @@ def in_lines(statements: Iterable[Row]) -> list[str]:
         lines += [f"{counted(len(main), 'main claim')}: {in_words(main)}; {printed_in_words(main)}"]
     if met.total:
         lines.append(f"values met: {met.in_words}")
+    if main and not others:
+        return lines
     named = counted(len(others), "other statement" if main else "statement")
     return [*lines, f"{named}: {in_words(others)}"]
 

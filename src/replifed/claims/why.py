@@ -6,34 +6,52 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from replifed.claims import scores
-from replifed.claims.files import number_text
+from replifed.claims.files import number_text, width
 from replifed.claims.scores import Row
-from replifed.errors import ConfigError, unknown_name
+from replifed.errors import ConfigError, counted, unknown_name
 
-# Claims that decided a statement's status, up to which each is told in full.
+# Claims of one choice of settings that are named.
 _MOST = 3
 
 
-def why(rows: Sequence[Row], name: str, grounds: Callable[[str], Mapping[str, str]]) -> list[str]:
-    """Lines on a claim and its statement, or on a statement, the claims that decided it, and the others.
+def why(
+    rows: Sequence[Row], name: str, grounds: Callable[[str], Mapping[str, str]], everything: bool = False
+) -> list[str]:
+    """Lines on a statement with the claims that decide it in each of its settings, or on a claim, in full.
 
+    A name of both is the statement's. A claim that alone decided the status is shown in full, and with
+    `everything` each claim of the statement.
     `grounds` gives what speaks for and against the options of each claim of a paper, by its id.
     """
-    of_claim = [row for row in rows if row["id"] == name]
-    of_statement = [row for row in rows if row["statement_id"] == name]
-    if not of_claim and not of_statement:
-        known = {row[key] for row in rows for key in ("id", "statement_id")}
-        raise ConfigError(unknown_name("claim or statement", name, known))
-    statement = of_claim[0]["statement_id"] if of_claim else name
-    group = [row for row in rows if row["statement_id"] == statement]
-    lines = list(_of_statement(statement, group))
-    decided = [name for one in scores.statements(group) for name in one["claims"].split()]
-    for row in of_claim or of_statement:
-        if of_claim or (len(decided) <= _MOST and (row["id"] in decided or row["informs"])):
-            lines += ["", *_of_claim(row, rows, grounds(row["paper"]).get(row["id"])), ""]
-        else:
-            lines.append(f"{row['id']}: {row['verdict']}  {number_text(row)}".rstrip())
+    group = [row for row in rows if row["statement_id"] == name]
+    if not group:
+        of_claim = [row for row in rows if row["id"] == name]
+        if not of_claim:
+            known = {row[key] for row in rows for key in ("id", "statement_id")}
+            raise ConfigError(unknown_name("claim or statement", name, known))
+        group = [row for row in rows if row["statement_id"] == of_claim[0]["statement_id"]]
+        shown = of_claim
+    else:
+        shown = _deciding(group)
+    lines = [*_of_statement(group[0]["statement_id"], group), ""]
+    if everything:
+        shown = [*shown, *(row for row in group if row not in shown)]
+    elif len(shown) > 1:
+        shown = []
+    for row in shown:
+        lines += [*_of_claim(row, rows, grounds(row["paper"]).get(row["id"])), ""]
+    if left := [row["id"] for row in group if row not in shown]:
+        count = counted(len(left), "claim")
+        more = f"not shown in full: {count}; --all shows them, or a name, such as {left[0]}"
+        lines += textwrap.wrap(more, width(), break_long_words=False, break_on_hyphens=False)
     return lines
+
+
+def _deciding(group: Sequence[Row]) -> list[Row]:
+    """Claims that decided a statement's status: the worst of the settings that did, or those that inform."""
+    found = scores.statements(group)
+    named = found[0]["claims"].split() if found else [row["id"] for row in group]
+    return scores.worst([row for row in group if row["id"] in named])
 
 
 def _of_statement(name: str, group: Sequence[Row]) -> Iterator[str]:
@@ -47,12 +65,27 @@ def _of_statement(name: str, group: Sequence[Row]) -> Iterator[str]:
     yield from _field("since", found[0]["reason"] + others_in_words(found[0]))
     yield from _field("also in", found[0]["also"].replace(" | ", "; and in "))
     yield from _field("evidence", found[0]["evidence"])
-    for one in scores.by_settings([row for row in group if not row["informs"]]):
+    settings = scores.by_settings([row for row in group if not row["informs"]])
+    # The printed ones first, then the inferred: those of the most names, of which "printed" sorts last.
+    for one in sorted(settings, key=lambda one: (bool(one.names), max(one.names, default="")), reverse=True):
         names = " and ".join(one.names)
         beside = f" ({names})" if names else f" ({one.kind})" if one.kind else ""
         yield from _field("settings", f"{one.verdict} in {one.in_words}{beside}")
+        worst = scores.worst(one.rows)
+        for row in worst[:_MOST]:
+            yield from _field("", f"by {row['id']}: {number_text(row) or row['verdict']}{_effect(row)}")
+        if len(worst) > _MOST:
+            yield from _field("", f"and by {len(worst) - _MOST} more of {counted(len(one.rows), 'claim')}")
     yield from _field("question", row["question"])
     yield from _field("reply", row["reply"])
+
+
+def _effect(row: Row) -> str:
+    """The unit of a number, and the least effect of an order."""
+    least = (
+        f", least effect {_number(row, 'tolerance')}" if row["kind"] == "order" and row["tolerance"] else ""
+    )
+    return f" {row['unit']}".rstrip() + least if row["measured"] else ""
 
 
 def others_in_words(statement: Row) -> str:
@@ -119,6 +152,6 @@ def _interval(row: Row, which: str, what: str) -> str:
 
 def _field(name: str, text: str) -> Iterator[str]:
     """Lines with a name before the first; none without a text."""
-    for line in textwrap.wrap(text, 96, break_long_words=False, break_on_hyphens=False):
+    for line in textwrap.wrap(text, width() - 16, break_long_words=False, break_on_hyphens=False):
         yield f"    {name:11} {line}"
         name = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +28,21 @@ def add(commands: Any) -> None:
         commands,
         "claims",
         _show,
-        "Show the verdicts on the papers' claims, made by `replifed make claims` or, of one paper, `replifed "
-        "make PAPER`; exits with status 1 if a claim that held in the reference does not hold any more.",
+        "Show the score of each paper, made by `replifed make claims` or, of one paper, `replifed make "
+        "PAPER`; exits with status 1 if a claim that held in the reference does not hold any more.",
         "--paper fedht --verdict deviates",
     )
     add_file(claims, "--file", help="default: all that are in the results folder")
-    claims.add_argument("--paper", help="only this paper")
+    claims.add_argument("--paper", help="of this paper the score and the main claims")
     text = (
-        "only claims of this verdict (holds, fails, inconclusive, unchecked), or on statements of this "
-        "status (reproduced, conditional, deviates, inconclusive, untestable)"
+        "statements of this status (reproduced, conditional, deviates, inconclusive, untestable), or claims "
+        "of this verdict (holds, fails, unchecked)"
     )
     claims.add_argument("--verdict", help=text)
     text = "what decided the verdict of this claim, or the status of this statement"
     claims.add_argument("--why", metavar="CLAIM|STATEMENT", help=text)
-    claims.add_argument("--main", action="store_true", help="only the main claims of each paper")
+    claims.add_argument("--main", action="store_true", help="the main claims alone, a line each")
+    claims.add_argument("--all", action="store_true", help="each claim, with its numbers")
     text = "the verdicts of the reference run, which comes with the code: nothing has to be run"
     claims.add_argument("--reference", action="store_true", help=text)
     text = "the reference; default: reference, or tests/golden/SCALE.csv of other scales, if it exists"
@@ -120,9 +122,9 @@ def _show(arguments: argparse.Namespace) -> int:
         _check_file(arguments.file)
         rows = files.read(arguments.file)
     if arguments.why is not None:
-        print("\n".join(why.why(rows, arguments.why, jobs.grounds_of)))
+        print("\n".join(why.why(rows, arguments.why, jobs.grounds_of, everything=arguments.all)))
         return 0
-    files.show(rows, paper=arguments.paper, verdict=arguments.verdict, main=arguments.main)
+    _say(rows, arguments)
     # A file of one claim, results/PAPER/claims/CLAIM.csv, lacks the others anyway.
     of_one = arguments.file is not None and arguments.file.parent.name == "claims"
     golden = arguments.golden or (None if of_one else reference.reference_of(rows))
@@ -132,6 +134,18 @@ def _show(arguments: argparse.Namespace) -> int:
     if missing and arguments.paper is None:
         print(f"not measured here: {', '.join(missing)}; `replifed make PAPER --cores 2{flags}` measures one")
     return 1 if lost else 0
+
+
+def _say(rows: Sequence[Mapping[str, str]], arguments: argparse.Namespace) -> None:
+    """Print what of the verdicts was asked for, and how to see more."""
+    from replifed.claims import files
+
+    files.show(rows, arguments.paper, arguments.verdict, arguments.main, arguments.all)
+    if not (arguments.all or arguments.main or arguments.verdict):
+        main = "" if arguments.paper else "--main or --paper PAPER shows main claims, "
+        files.say(
+            f"{main}--verdict deviates statements of a status, --all each claim, --why NAME what decided"
+        )
 
 
 def _show_reference(arguments: argparse.Namespace) -> int:
@@ -145,10 +159,10 @@ def _show_reference(arguments: argparse.Namespace) -> int:
     run = opened.reference()
     rows = files.read(Path(run.place, "claims.csv"))
     if arguments.why is not None:
-        print("\n".join(why.why(rows, arguments.why, jobs.grounds_of)))
+        print("\n".join(why.why(rows, arguments.why, jobs.grounds_of, everything=arguments.all)))
     else:
-        files.show(rows, paper=arguments.paper, verdict=arguments.verdict, main=arguments.main)
-    print(f"reference run: {kept.in_words(run)}")
+        _say(rows, arguments)
+    files.say(f"reference run: {kept.in_words(run)}")
     return 0
 
 
