@@ -108,6 +108,17 @@ def test_a_malformed_call_is_one_line_and_status_2(capsys, words, message):
     assert error.startswith("replifed: error: ") and error.count("\n") == 1
 
 
+def test_changed_settings_are_named_and_what_they_make_lies_apart(calls, capsys):
+    rho = "fedplt={experiments: {epochs: {rho: 0.5}}}"
+    assert cli.main(["make", "fedplt/fig3", "--cores", "1", "--config", rho]) == 0
+    [(_, words)] = calls
+    assert re.fullmatch(r"figures/changed-[0-9a-f]{8}/fedplt/fig3.pdf", words[3])
+    assert "\nfedplt.experiments.epochs.rho: 0.5 in place of 0.3\n" in capsys.readouterr().out
+    assert cli.main(["make", "fedplt/fig3", "--cores", "1", "--config", "data={policy: real}"]) == 0
+    assert calls[1][1][3] == "figures/fedplt/fig3.pdf"
+    assert "in place of" not in capsys.readouterr().out
+
+
 WHY = {
     "demo.table1.rate.sum-own": [
         "demo.table1.rate: deviates sentence Table 1, row 1, main claim Its rate is 0.53.",

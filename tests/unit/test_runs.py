@@ -714,11 +714,23 @@ def test_a_paper_whose_claims_are_not_measured_is_named_with_what_measures_them(
     Path("results/fedac/a9a_2/fedac.parquet").touch()
     measures = "the claims on fedac are not measured here: `replifed make fedac --cores 2` does so"
     assert measures in alone("show fedac/fig1")
-    said = alone("diff", 1)
-    assert "claim fedac\n" in said and "claims on it are not in results" in said
+    said = alone("diff")
+    assert "nothing moved" in said and re.search(r"not made in results: \d+ files of fedac", said)
     assert said.rstrip().endswith(measures)
     assert measures in alone("certificate fedac --name Ada --orcid 0000-0000-0000-0000 --out new")
     assert "no paper of it was judged" in alone("archive run.zip", 2)
+
+
+def test_a_claim_that_was_measured_alone_is_compared_and_what_was_not_made_is_counted(alone):
+    rows = [row for row in opened.reference(ROOT / "reference").rows("claims.csv") if row["paper"] == "fedac"]
+    Path("results/fedac/claims.csv").unlink()
+    Path("results/fedac/claims").mkdir()
+    one = next(row for row in rows if row["verdict"] == "holds")
+    tables.write(Path("results/fedac/claims/one.csv"), COLUMNS, [one])
+    assert "claims: 1 identical\n" in alone("diff")
+    tables.write(Path("results/fedac/claims/one.csv"), COLUMNS, [{**one, "verdict": "fails"}])
+    said = alone("diff", 1)
+    assert f"verdict changed   claim {one['id']}" in said and "missing" not in said
 
 
 def scores_of_reference():

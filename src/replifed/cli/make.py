@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import shlex
 import textwrap
 from collections import Counter
@@ -15,6 +17,7 @@ from replifed.cli.arguments import (
     add_small,
     add_snakemake,
     call_snakemake,
+    given_settings,
     load_config,
     with_small,
 )
@@ -50,12 +53,17 @@ def add(commands: Any) -> None:
 
 def _make(arguments: argparse.Namespace) -> int:
     config = load_config(with_small(arguments))
+    changes = _changes(arguments, config)
+    if changes and "paths" not in given_settings(arguments.config):
+        apart = _apart(config["paths"], changes)
+        arguments.config = [*arguments.config, f"paths={json.dumps(apart)}"]
+        config = load_config(arguments)
     if (
         "/" not in arguments.name
         and arguments.name.partition(".")[0] in config["papers"]
         and "." in arguments.name
     ):
-        return _make_claims(arguments, config)
+        return _make_claims(arguments, config, changes)
     name = named(arguments.name, config)
     paths = files(name, config)
     status = call_snakemake(paths[0] if paths else name, arguments)
@@ -63,8 +71,39 @@ def _make(arguments: argparse.Namespace) -> int:
         words = [word for file in arguments.configfile for word in ("--configfile", file)]
         words += ["--config", *arguments.config] if arguments.config else []
         options = "".join(f" {shlex.quote(word)}" for word in words)
-        print("\n".join([*paths, *_verdicts(name, config, options, arguments.all)]))
+        print("\n".join([*paths, *changes, *_verdicts(name, config, options, arguments.all)]))
     return status
+
+
+def _changes(arguments: argparse.Namespace, config: Mapping[str, Any]) -> list[str]:
+    """Say which settings of papers --config changes: "fedplt.experiments.epochs.rho: 0.5 in place of 0.3"."""
+    if not arguments.config:
+        return []
+    plain = load_config(argparse.Namespace(configfile=arguments.configfile))
+    now, before = (
+        dict(_leaves({paper: one[paper] for paper in config["papers"] if paper in one}))
+        for one in (config, plain)
+    )
+    names = {**before, **now}
+    return [
+        f"{name}: {now.get(name, 'nothing')} in place of {before.get(name, 'nothing')}"
+        for name in names
+        if now.get(name) != before.get(name)
+    ]
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for key, one in value.items():
+            yield from _leaves(one, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, value
+
+
+def _apart(paths: Mapping[str, str], changes: list[str]) -> dict[str, str]:
+    """Folders of a run with changed settings, so that the plain one's files stay as they are."""
+    name = f"changed-{hashlib.sha256(repr(changes).encode()).hexdigest()[:8]}"
+    return {key: f"{paths[key]}/{name}" for key in ("results", "figures", "logs")}
 
 
 def named(name: str, config: Mapping[str, Any]) -> str:
@@ -115,7 +154,7 @@ def _kind(name: str, config: Mapping[str, Any]) -> str:
     return config[paper]["artefacts"][artefact]["kind"]
 
 
-def _make_claims(arguments: argparse.Namespace, config: Mapping[str, Any]) -> int:
+def _make_claims(arguments: argparse.Namespace, config: Mapping[str, Any], changes: list[str]) -> int:
     """Make what a claim, or those on a statement, need; print how they stand here and in the reference."""
     from replifed.claims.files import read
     from replifed.papers.jobs import claims_named
@@ -127,7 +166,7 @@ def _make_claims(arguments: argparse.Namespace, config: Mapping[str, Any]) -> in
     if status == 0 and not arguments.dry_run:
         accepted, told = _accepted()
         rows = [row for file in files for row in read(file)]
-        lines = [line for row in rows for line in _in_full(row, accepted)]
+        lines = [line for row in rows for line in _in_full(row, accepted, changes)]
         if arguments.name not in {row["id"] for row in rows}:
             lines += _of_statement(arguments.name, rows, accepted)
         print("\n".join([*lines, told]))
@@ -145,7 +184,9 @@ def _accepted() -> tuple[dict[str, Mapping[str, str]], str]:
         return {}, str(error)
 
 
-def _in_full(row: Mapping[str, str], accepted: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+def _in_full(
+    row: Mapping[str, str], accepted: Mapping[str, Mapping[str, str]], changes: list[str]
+) -> Iterator[str]:
     from replifed.claims.files import MARKS, number_text, remarks
 
     yield row["id"]
@@ -156,6 +197,7 @@ def _in_full(row: Mapping[str, str], accepted: Mapping[str, Mapping[str, str]]) 
             told = number_text(one) or remarks(one)
             words = ", ".join(filter(None, (one["data"], one["scale"], one["options"] if who == "" else "")))
             yield f"  {who}{MARKS[one['verdict']]} {one['verdict']}: {told}  [{words}]"
+            yield from (f"  with {change}" for change in changes if who == "")
 
 
 def _of_statement(

@@ -98,17 +98,18 @@ def _progress(title: str) -> Progress:
     return bar.Bar(title) if bar.redraws(sys.stderr) else Lines(title)
 
 
-def _own_run(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+def _own_run(arguments: argparse.Namespace, single: bool = False) -> tuple[Any, dict[str, Any]]:
     """Return the run of this folder at the scale that the options name, and its settings.
 
-    Papers that were made one by one have no manifest; then it is one of what is there.
+    Papers that were made one by one have no manifest; then it is one of what is there, with `single` also of
+    claims that were measured alone.
     """
     from replifed.runs.opened import Run, of_folders
     from replifed.store.provenance import canonical_json
 
     config = load_config(with_small(arguments))
     results, figures = (Path(config["paths"][name]) for name in ("results", "figures"))
-    run = of_folders(results, figures, config["papers"])
+    run = of_folders(results, figures, config["papers"], single)
     if not run.parts:
         raise ConfigError(
             f"{run.place} holds no run; `replifed make all --cores 2{_scale(arguments)}` makes it"
@@ -116,7 +117,7 @@ def _own_run(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     more = {"settings.json": partial(str.encode, canonical_json(config))}
     if "environment.json" not in run:
         more["manifest.csv"] = partial(_manifest, run, config)
-    return Run(run.place, {**run.parts, **more}), config
+    return Run(run.place, {**run.parts, **more}, run.partial), config
 
 
 def _scale(arguments: argparse.Namespace) -> str:
@@ -139,7 +140,7 @@ def _unjudged(run: Any, papers: Iterable[str], arguments: argparse.Namespace) ->
     commands = {
         paper: f"`replifed make {paper} --cores 2{_scale(arguments)}`"
         for paper in papers
-        if paper not in judged
+        if paper not in judged - run.partial
     }
     return [
         f"the claims on {paper} are not measured here: {makes} does so" for paper, makes in commands.items()
@@ -175,7 +176,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     from replifed.runs import compared
 
     own = arguments.a is None
-    a, b = _own_run(arguments)[0] if own else _named(arguments.a), _named(arguments.b)
+    a, b = _own_run(arguments, single=True)[0] if own else _named(arguments.a), _named(arguments.b)
     found = compared.compare(a, b, _progress("diff"))
     if arguments.html:
         from replifed.runs.page import write

@@ -76,6 +76,8 @@ def compare(a: Run, b: Run, progress: Progress = silent) -> list[Difference]:
             if paper not in shared or not all(run.keeps(folder, paper) for run in (a, b)):
                 continue
             if gone := [run for run in (a, b) if name not in run]:
+                if paper in gone[0].partial:
+                    continue
                 found.append(Difference(kind, name, "", MISSING, float("inf"), f"not in {gone[0].place}"))
                 continue
             ours, theirs = a.read(name), b.read(name)
@@ -115,7 +117,18 @@ def _scale(run: Run) -> str:
 def left_out(a: Run, b: Run) -> list[str]:
     """Say which papers with claims only one of two runs has; `compare` leaves them out."""
     pairs = ((a, _judged(a) - papers(b)), (b, _judged(b) - papers(a)))
-    return [f"not compared, only in {run.place}: {', '.join(sorted(names))}" for run, names in pairs if names]
+    lines = [
+        f"not compared, only in {run.place}: {', '.join(sorted(names))}" for run, names in pairs if names
+    ]
+    for run, other in ((a, b), (b, a)):
+        for paper in sorted(run.partial & papers(other)):
+            gone = sum(
+                name not in run and name.split("/")[1] == paper
+                for kind in _KINDS
+                for name in other.of_kind(kind)
+            )
+            lines.append(f"not made in {run.place}: {gone} files of {paper}")
+    return lines
 
 
 def _history(name: str, a: bytes, b: bytes, causes: Causes) -> Iterator[Difference]:
@@ -249,12 +262,15 @@ def _rows(
     alone = a.verdicts_alone or b.verdicts_alone
     for paper in sorted(papers):
         ours, theirs = (one.get(paper, {}) for one in rows)
-        if bool(ours) != bool(theirs) and not (alone and kind == "statement"):
+        partly = any(paper in run.partial for run in (a, b))
+        if bool(ours) != bool(theirs) and not (alone and kind == "statement") and not partly:
             text = f"{kind}s on it are not in {(b if ours else a).place}"
             yield Difference(kind, paper, "", MISSING, float("inf"), text)
         for name in _comparable(ours, theirs, alone):
             x, y = ours.get(name), theirs.get(name)
             if x is None or y is None:
+                if paper in (a if x is None else b).partial:
+                    continue
                 text = f"not in {(a if x is None else b).place}"
                 yield Difference(kind, name, "", MISSING, float("inf"), text)
                 continue

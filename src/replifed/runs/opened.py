@@ -48,6 +48,7 @@ class Run:
 
     place: str  # as the user knows it
     parts: Mapping[str, Callable[[], bytes]]
+    partial: frozenset[str] = frozenset()  # papers of which single claims or artefacts alone were made
 
     def __contains__(self, name: str) -> bool:
         return name in self.parts
@@ -159,10 +160,13 @@ def _holds_run(folder: Path) -> bool:
     return any((folder / name).is_file() for name in whole) or bool(own_files(folder))
 
 
-def of_folders(results: Path, figures: Path, papers: Collection[str] | None = None) -> Run:
+def of_folders(
+    results: Path, figures: Path, papers: Collection[str] | None = None, single: bool = False
+) -> Run:
     """Return the run in the workflow's folders; which files it has are those that lie there.
 
-    Own files of claims count of `papers`, by default of all.
+    Own files of claims count of `papers`, by default of all; with `single` also claims that were measured
+    alone, on papers that were not judged.
     """
     parts = {name: (results / name).read_bytes for name in CLOSING if (results / name).is_file()}
     for file in sorted(results.glob("*/*/*")):
@@ -180,7 +184,14 @@ def of_folders(results: Path, figures: Path, papers: Collection[str] | None = No
     for paper in sorted(made):
         if (file := results / paper / "environment.json").is_file():
             parts[f"environment/{paper}.json"] = file.read_bytes
-    return Run(str(results), {**parts, **_verdicts(results, papers)})
+    parts |= _verdicts(results, papers)
+    judged = {row["paper"] for row in Run("", parts).rows("claims.csv")} if "claims.csv" in parts else set()
+    partly = frozenset() if "manifest.csv" in parts else frozenset(made - judged)
+    alone = [file for paper in sorted(partly) for file in sorted((results / paper / "claims").glob("*.csv"))]
+    if single and alone:
+        rows = [*files.of_folder(results, papers), *(row for file in alone for row in files.read(file))]
+        parts["claims.csv"] = partial(str.encode, tables.as_text(OF_CLAIMS, rows))
+    return Run(str(results), parts, partly)
 
 
 def _verdicts(results: Path, papers: Collection[str] | None) -> dict[str, Callable[[], bytes]]:
