@@ -94,11 +94,15 @@ def others_in_words(statement: Row) -> str:
     if not ran:
         return ""
     if hold == ran:
-        return f"; it holds in {'the others' if ran == 1 else f'all {ran} others'}"
+        return f"; it holds in {'the' if ran == 1 else f'all {ran}'} other settings"
     if not hold:
-        return f"; it holds in none of {ran} others" if ran > 1 else "; it does not hold in the others"
+        return (
+            f"; it holds in none of {ran} other settings"
+            if ran > 1
+            else "; it does not hold in the other settings"
+        )
     fail_in = statement["fail_in"].replace(" | ", " and not in ")
-    return f"; it holds in {hold} of {ran} others, not in {fail_in}"
+    return f"; it holds in {hold} of {ran} other settings, not in {fail_in}"
 
 
 def _of_claim(row: Row, rows: Iterable[Row], grounds: str | None) -> Iterator[str]:

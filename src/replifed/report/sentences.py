@@ -13,6 +13,7 @@ from replifed.claims.files import number_text
 from replifed.claims.rules import FAILS, NOT_RUN, NOT_YET
 from replifed.claims.scores import Row
 from replifed.claims.sentences import Sentence, merged, read
+from replifed.claims.why import others_in_words
 from replifed.parts import part, sentences_file
 from replifed.report.by_settings import picture
 
@@ -47,13 +48,14 @@ In the paper's order, {claimed} sentences and cells with claims, and {rest} with
 Main claims apart: {score}. Values met: {met}.
 `replifed claims --why` with the name of a statement prints what decided its status.
 
-| place | the paper says | status | rests on | statement |
-| --- | --- | --- | --- | --- |
+| place | the paper says | status, and what it rests on | statement, or why none |
+| --- | --- | --- | --- |
 """
 _DEVIATIONS = """
 ## What deviates
 
-Claims that fail in the settings that decide, by [these rules](../verdicts.md#from-runs-to-a-verdict).
+The first claim on each statement that fails in the settings that decide, by
+[these rules](../verdicts.md#from-runs-to-a-verdict).
 
 | claim | the paper says | measured | off by | why, as far as it is known |
 | --- | --- | --- | --- | --- |
@@ -120,7 +122,7 @@ def _main_claims(main: Sequence[Row], claims: Sequence[Row], pictures: Mapping[s
     for one in main:
         if one["statement_id"] in pictures:
             met += f"\n*{one['statement']}* Measured in each of its settings:\n\n"
-            met += f"![{one['statement']}]({one['statement_id']}.svg)\n"
+            met += f"![{one['statement_id']}]({one['statement_id']}.svg)\n"
     return f"{text}{met}\n"
 
 
@@ -135,17 +137,22 @@ def _questions(statements: Iterable[Row]) -> str:
 
 
 def in_full(statement: Row) -> str:
-    """A status in bold and its kind, then the worst of it, then its reason, and where else it holds."""
+    """A status in bold and its kind, its reason, and where else it holds."""
     status, also = statement["status"], statement["also"]
-    # Where it holds is said once, by `also`, of what neither is reproduced nor conditional.
-    others = other_settings(statement) if status in ("reproduced", "conditional") or not also else ""
-    parts = [others, statement["reason"]]
+    told = statement["reason"]
     if status == "conditional":
         worst = {FAILS: "it fails as printed", NOT_RUN: "as printed it cannot be run"}
-        parts.insert(0, worst.get(statement["printed"], "as printed it is open"))
+        told = f"{worst.get(statement['printed'], 'as printed it is open')}; {told}"
+    else:
+        told += others_in_words(statement) * (not also)
     if also:
-        parts.append(f"it holds, beyond its status, with {also.replace(' | ', '; with ')}")
-    return f"**{status}**{caveats(statement)}: {'; '.join(filter(None, parts))}"
+        told += f"; it holds, beyond its status, with {also.replace(' | ', '; with ')}"
+    return f"**{status}**{caveats(statement)}: {told}"
+
+
+def in_short(statement: Row) -> str:
+    """A status in bold, its kind, and what it rests on."""
+    return f"**{statement['status']}**{caveats(statement)}, {statement['evidence']}"
 
 
 def caveats(statement: Row) -> str:
@@ -153,17 +160,6 @@ def caveats(statement: Row) -> str:
     data = f"{statement['data']} data" if statement["data"] in ("substitute", "surrogate") else ""
     known = ", ".join(filter(None, (statement["gap"], data)))
     return f" ({known})" * bool(known)
-
-
-def other_settings(statement: Row) -> str:
-    """In how many settings beside the printed ones a statement holds, which fail first."""
-    hold, ran = int(statement["hold"]), int(statement["others"])
-    if not ran:
-        return ""
-    if hold == ran or not hold:
-        return f"it holds in {hold or 'none'} of {ran} others"
-    failing = "; ".join(f"`{one}`" for one in statement["fail_in"].split(" | "))
-    return f"not with {failing}, but in {hold} of {ran} others"
 
 
 def measured(statement: Row, by_id: Mapping[str, Row]) -> str:
@@ -211,25 +207,27 @@ def _all_sentences(sentences: Sequence[Sentence], statements: Sequence[Row], cla
 
 def _line(sentence: Sentence, statement: Row | None, count: int) -> str:
     if sentence.why:
-        return row(sentence.place, sentence.says, "", "", f"none: {sentence.why}")
+        return row(sentence.place, sentence.says, "", f"none: {sentence.why}")
     named = f"`{sentence.name}`" + f" ({count} claims)" * (count > 1)
     if statement is None:
-        return row(sentence.place, sentence.says, "informs alone", "", named)
+        return row(sentence.place, sentence.says, "not judged", named)
     says = sentence.says + " **Main claim.**" * sentence.main
-    return row(sentence.place, says, in_full(statement), statement["evidence"], named)
+    return row(sentence.place, says, in_short(statement), named)
 
 
 def _deviations(statements: Sequence[Row], claims: Sequence[Row]) -> str:
-    """Claims that fail in the settings that decide: what was measured, how far off it is, and the reason."""
+    """Of each statement that deviates the first claim that fails: what was measured, by how much, and why."""
     if not statements:
         return ""
     text, last, by_id = _DEVIATIONS, "", {one["id"]: one for one in claims}
     for one in statements:
-        for claim in (by_id[name] for name in one["claims"].split()):
-            if claim["verdict"] == "fails":
-                why = "as above" if claim["note"] == last != "" else claim["note"]
-                last = claim["note"]
-                text += row(f"`{claim['id']}`", claim["statement"], _numbers(claim), _off_by(claim), why)
+        deciding = [by_id[name] for name in one["claims"].split()]
+        failing = [claim for claim in deciding if claim["verdict"] == FAILS]
+        for claim in failing[:1]:
+            why = "as above" if claim["note"] == last != "" else claim["note"]
+            last = claim["note"]
+            of = f" ({len(failing)} of {len(deciding)} claims fail)" * (len(deciding) > 1)
+            text += row(f"`{claim['id']}`{of}", claim["statement"], _numbers(claim), _off_by(claim), why)
     return text
 
 
