@@ -121,4 +121,5 @@ if ! whole; then
 fi
 export PATH="$PWD/.venv/bin:$PATH" VIRTUAL_ENV="$PWD/.venv"
 unset PYTHONHOME
+[ $# != 0 ] || say "ready: \`. .venv/bin/activate\`, then \`replifed claims --reference\`, or \`make small\`"
 exec "${@:-true}"

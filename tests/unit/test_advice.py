@@ -33,6 +33,7 @@ COMMANDS = {
     "replifed make claims": "replifed make claims",
     "replifed make all --cores 2{}": f"replifed make all --cores 2{TINY}",
     "replifed make all --small --cores 2": "replifed make all --small --cores 2",
+    "replifed make {} --cores 2": "replifed make fedplt/fig3 --cores 2",
     "replifed make {} --cores 2{}": f"replifed make claims --cores 2{TINY}",
     "replifed make PAPER": "replifed make fedplt",
     "replifed make PAPER --cores 2{}": f"replifed make fedplt --cores 2{TINY}",

@@ -91,8 +91,8 @@ def test_a_fault_of_the_user_is_one_line_and_status_2(calls, capsys, words, mess
     ("words", "message"),
     [
         (["data", "fetch", "mnist", "--policy", "reel"], "'real'? (known: auto, real, surrogate)"),
-        (["clams"], "unknown command 'clams'; did you mean 'claims'?"),
-        (["claims", "chek"], "unknown command 'chek'; did you mean 'check'?"),
+        (["clams"], "unknown command 'clams'; did you mean 'claims'?; see `replifed --help`"),
+        (["claims", "chek"], "unknown command 'chek'; did you mean 'check'?; see `replifed claims --help`"),
         (["list", "artefact"], "did you mean 'artefacts'?"),
         (["make"], "required: NAME; see `replifed make --help`"),
         (["make", "fedplt/fig3", "--smal"], "unrecognized arguments: --smal; see"),

@@ -46,7 +46,7 @@ NUMERIC = (
 ADDED = ("reason",)
 _SENSITIVE = "runs depend on rounding: perturbed in their last bits they end elsewhere"
 _INSENSITIVE = "runs depend on rounding, but with perturbed ones in their place it comes out the same"
-# With fewer repetitions a note says that a prediction interval is wide.
+# With fewer repetitions a note says how many there are.
 _FEW = 20
 
 
@@ -312,4 +312,4 @@ def _remarks(claim: Claim, measured: Measured, perturbed: bool, before: str, ver
     if measured.chaotic and verdict == before:
         yield _INSENSITIVE if perturbed and verdict != OPEN else _SENSITIVE
     if claim.kind == "value" and 1 < len(measured.values) < _FEW:
-        yield f"{len(measured.values)} repetitions, so that the interval is wide"
+        yield f"of {len(measured.values)} repetitions alone"

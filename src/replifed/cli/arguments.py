@@ -25,6 +25,8 @@ class OneLineParser(argparse.ArgumentParser):
         if match := re.fullmatch(r"argument (.+): invalid choice: '(.*)' \(choose from (.*)\)", message):
             kind, name, known = match.groups()
             message = unknown_name(kind.lower(), name, known.replace("'", "").split(", "))
+            if kind == "COMMAND":  # the help, which is named, has them all, with what each does
+                message = message.partition(" (known: ")[0]
         self.exit(2, f"replifed: error: {message}; see `{self.prog} --help`\n")
 
 

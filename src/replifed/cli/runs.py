@@ -227,6 +227,12 @@ def _show(arguments: argparse.Namespace) -> None:
         from replifed.errors import unknown_name
 
         known = [one.removeprefix("tables/").removesuffix(".csv") for one in run.of_kind("tables")]
+        accepted = () if arguments.reference else opened.reference().of_kind("tables")
+        if part in accepted:
+            raise ConfigError(
+                f"{arguments.name} is not made here: `replifed make {arguments.name} --cores 2` makes it, and "
+                f"`replifed show {arguments.name} --reference` shows the accepted run's"
+            )
         raise ConfigError(unknown_name("figure or table", arguments.name, known))
     check_known("paper", paper, paper_names())
     print(shown(paper, name, run.read(part)))
