@@ -13,7 +13,7 @@ import pytest
 from replifed.algorithms.sa_ssmm import SaSsmm
 from replifed.claims import scores
 from replifed.claims.claim import NotMeasurableError
-from replifed.claims.curves import Curves
+from replifed.claims.curves import Curves, first
 from replifed.claims.multiplicity import p_value
 from replifed.claims.samples import Sample
 from replifed.claims.verdicts import described, judge, measure
@@ -474,14 +474,24 @@ def test_the_rate_is_the_fall_after_the_first_tenth():
     assert measures.late_decay(falls).mean == pytest.approx(wanted)
 
 
-def test_clients_are_apart_or_as_a_random_split_is():
-    clients = {"replicate": 1, "client": range(4), "size": 25, "spread": 99.0, "offset": 1.0}
-    whole = pd.DataFrame(clients)
-    told = measures.apart
-    assert told(whole.assign(offset=40.0), users=100).values.all()
-    random_split = whole.assign(offset=4.0, spread=96.0)
-    assert list(told(random_split, users=100).values) == [True, False]
-    assert not told(whole.assign(size=[24, 26, 25, 25], offset=40.0), users=100).values.all()
+def test_an_update_that_is_back_at_its_start_has_not_diverged():
+    """Planted: one that falls to a third and comes back, and one that ends above its start."""
+    claim = of_id("fig1.synthetic_homogeneous.naive_surrogate.own")
+    t, noise = np.arange(1, 101), np.random.default_rng(0).normal(size=(10, 100))
+    back = np.exp(np.log(1 / 3) * np.sin(np.pi * np.minimum(t, 90) / 90) + 0.1 * noise)
+    for curve, verdict in ((back, "inconclusive"), (back * (1 + 2 * (t > 80)), "holds"), (1 / t, "fails")):
+        rows = curve * np.exp(0.01 * noise)
+        fall = measures.decay(by_hand(*rows, first=1), first)
+        assert judge(claim, (-fall).measured()).verdict == verdict
+
+
+def test_a_curve_that_starts_below_may_fall_by_less():
+    """Lower at first and beaten in the end, as MovieLens' curves: "faster" as a fall says the opposite."""
+    t = np.arange(1, 101)
+    ours, theirs = (by_hand(*[a * t**-b] * 3, first=1) for a, b in ((20, 0.35), (120, 0.9)))
+    assert measures.lower_at_first(ours, theirs).mean > 0
+    assert (measures.early_decay(ours) - measures.early_decay(theirs)).mean < 0
+    assert measures.level(ours).mean > measures.level(theirs).mean
 
 
 def test_unrest_is_gained_late_and_a_steep_start_is_none():

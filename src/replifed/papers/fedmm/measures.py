@@ -82,6 +82,11 @@ def decay(curve: Quantity, start: Callable[[Quantity], Quantity] = early_level) 
     return log_mean(start(curve)) - log_mean(level(curve))
 
 
+def lower_at_first(one: Quantity, other: Quantity) -> Quantity:
+    """By how much one mean curve is lower than the other in the first tenth of the rounds, in e-folds."""
+    return log_mean(early_level(other)) - log_mean(early_level(one))
+
+
 def early_decay(curve: Quantity) -> Quantity:
     """Fall of the mean curve from the first round to the second tenth of the rounds."""
     return log_mean(first(curve)) - log_mean(over(curve, 0.1, 0.2))
@@ -160,20 +165,6 @@ def at_equal_gradients(ours: pd.DataFrame, adam: pd.DataFrame) -> Measured:
     ratio = pair[1].sample(pair[1].values[:, j]) / pair[0].sample(pair[0].values[:, i])
     note = f"FedMM-OT after {pair[0].rounds[i]} rounds, FedAdam after {pair[1].rounds[j]}"
     return np.log(ratio).measured(note=note)
-
-
-@quantity
-def apart(clients: pd.DataFrame, users: int = 5000) -> Measured:
-    """Equal numbers of users at all clients, which are farther apart than those of a random split.
-
-    Of one of those the mean of n samples is by 1/n of all samples' variance away from the mean of all.
-    """
-    holds, ratios = [], []
-    for _, split in clients.groupby("replicate"):
-        n = users / len(split)
-        ratios.append(split["offset"].mean() / ((split["spread"] + split["offset"]).mean() / n))
-        holds += [bool((split["size"] == n).all()), ratios[-1] > 2]
-    return Measured(np.array(holds), note=f"means {min(ratios):.0f} times as far as a random split's")
 
 
 @quantity
