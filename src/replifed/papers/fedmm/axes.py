@@ -137,7 +137,7 @@ AXES = Axes(
     Axis(
         "alpha of Figure 1",
         "The step of the control variates in Figure 1 is lost.",
-        Option("0.01", "chosen", "so small that variates hardly count, since Figure 2 is about them"),
+        Option("0.01", "chosen", "a small step"),
         Option("0.5", "chosen", "as in Figure 2", not_run=_ANEW),
     ),
     Axis(
@@ -147,7 +147,7 @@ AXES = Axes(
             "tuned",
             "printed",
             "as in Figure 1",
-            not_run="a search for each alpha and cohort takes longer than the figure's runs",
+            not_run="each alpha and cohort would need a search",
         ),
         Option("1", "fitted", "from the same study: Figure 2 comes out with it"),
     ),
@@ -301,7 +301,7 @@ DATA = {HOMOGENEOUS: "Homogeneous", HETEROGENEOUS: "Heterogeneous", MOVIELENS: "
 
 
 def _ending(options: Mapping[str, str]) -> str:
-    """Ending of a claim's id: options that differ between readings of one claim."""
+    """Ending of a claim's id: options that differ between the settings of one claim."""
     named = [options[axis] for axis in ("step", "users", "count", "toy") if axis in options]
     return slug(", ".join(named) or ("synthetic" if "cohort" in options else ""))
 

@@ -216,7 +216,7 @@ FIGURES = by_name(
     ),
     figure(
         "fig1_common",
-        title="Figure 1 at one step for both methods (second reading)",
+        title="Figure 1 at one step for both methods",
         caption=f"As Figure 1, with the step tuned for FedMM in both methods. {_METRICS} {_BANDS} {_MARKS}",
         source=lambda inputs: _at_step(inputs, "common"),
     ),
@@ -245,7 +245,7 @@ FIGURES = by_name(
         "so in both methods the potential's gradient holds the other map fixed, and the conjugate "
         "maximises. The weight of the cycle term is not stated, and zero here. Clients' step, "
         "server's step and control variates are chosen here. Runs of both methods are sensitive to "
-        "rounding: perturbed in their last bits they end elsewhere, so no order is decided.",
+        "rounding: perturbed in their last bits they end elsewhere.",
         source=_transport,
         rows=[X("round", "gradients")],
         columns=[By("dim", "D = {}".format)],
@@ -289,8 +289,8 @@ TABLES = by_name(
     Made(
         "remark1",
         "Remark 1: the toy",
-        "Two readings of the example, whose formulas are lost. Aggregating surrogates gives the solution in "
-        "the first round, aggregating parameters a constant that is not the solution.",
+        "The example has lost its formulas; two losses are tried. Aggregating surrogates gives the solution "
+        "in the first round, aggregating parameters a constant that is not the solution.",
         _remark1,
         _render_remark1,
     )
