@@ -46,6 +46,8 @@ LINES = {
 # The experiments' weights of regularisation, and the optima that the authors take from their objectives.
 L2 = {"a9a_2": 1e-2, "a9a_3": 1e-3, "a9a_4": 1e-4}
 OPTIMA = {1e-2: 0.3727237615595949, 1e-3: 0.3333407530091771, 1e-4: 0.3245069255709821}
+# Smoothness of the mean loss on a9a, without regularisation: the largest eigenvalue of X'X / (4 n).
+SMOOTHNESS = 1.571919699222661
 EPSILON_OPTIMUM = 0.47130400753628965
 
 _STEPS = (0.001, 0.002, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -57,6 +59,15 @@ FIGURE_STEPS = {
 }
 
 
+# Numbers of workers and of local steps that the authors published, and the most workers that were run.
+WORKERS, LOCAL_STEPS = [2**power for power in range(14)], [2**power for power in range(10)]
+MOST_RUN = 256
+# Runs on a9a that they published, and those of these that are at hand with at most `MOST_RUN` workers.
+PUBLISHED_RUNS, RUNS_AT_HAND = 32_190, 13_892
+# Points, the best of each l2, method and (K, M), that they published, and those with as few workers.
+PUBLISHED_POINTS, POINTS_RUN = 2210, 1440
+
+
 class Drawn(NamedTuple):
     """A figure of the paper."""
 
@@ -65,6 +76,13 @@ class Drawn(NamedTuple):
     panels: str  # M or K, which panels differ in; the other one is the horizontal axis
     values: tuple[int, ...]  # of the panels
     first: int  # minimum of the horizontal axis
+
+    def count(self, most: int = WORKERS[-1]) -> int:
+        """Number of its points that have at most so many workers."""
+        along = LOCAL_STEPS if self.panels == "M" else WORKERS
+        cases = [(one, x) for one in self.values for x in along if x >= self.first]
+        few = [case for case in cases if case[self.panels == "K"] <= most]
+        return len(self.methods) * len(few)
 
 
 _METHODS = ("mb_sgd", "mb_ac_sgd", "fedavg", "fedac_1")
