@@ -89,7 +89,6 @@ CLAIM = Statements("fedac", AXES, suffix=lambda options: "", runs="re-execution"
 METHODS = list(dict.fromkeys(one.method for one in VARIANTS.values()))
 _NAMES = {name: f"1e-{name[-1]}" for name in L2}
 _LARGER = "points with more workers are run on demand (`fedac_large`), at three steps each, and not claimed"
-_PARTLY = "points with more than 256 workers are the authors' numbers, all others our runs'"
 
 
 @quantity
@@ -183,7 +182,6 @@ def _most(
             fails="a point of the second method below the first one's at half of the (K, M) or more",
             share=MOST,
             because="more than half",
-            note="" if only_run else _PARTLY,
         )
 
 
@@ -319,7 +317,6 @@ def _second(experiment: str) -> Iterator[Claim]:
         fails="FedAc-I's point below FedAc-II's at half of the (K, M) or more",
         share=MOST,
         because="more than half",
-        note=_PARTLY,
     )
 
 
@@ -370,7 +367,6 @@ def _naive(experiment: str) -> Iterator[Claim]:
             fails="naive FedAc's point below FedAc-I's at half of the M or more",
             share=MOST,
             because="more than half",
-            note=_PARTLY,
         )
 
 
