@@ -241,6 +241,7 @@ def test_ahead_is_below_at_the_same_k_or_with_fewer_rounds():
     points = of_two([3.0, 2.0, 5.0], [3.0, 4.0, 6.0])
     assert orders.ahead(points, "fedac_1", "fedavg").values.tolist() == [False, True, True]
     assert orders.ahead(points, "fedac_1", "fedavg", orders.local).values.tolist() == [True, True]
+    assert orders.ahead(points, "fedac_1", "fedavg", K=4).values.tolist() == [True]
     assert orders.ahead(points, "fedac_1", "fedavg", run=True).values.tolist() == [False, True]
     # FedAc-I at K = 2 against FedAvg at 1, and at 4 against 2.
     assert orders.ahead(points, "fedac_1", "fedavg", fewer=2).values.tolist() == [True, False]

@@ -363,15 +363,11 @@ def _naive(experiment: str) -> Iterator[Claim]:
     for K in LOCAL_STEPS[1:] if experiment == "a9a_3" else ():
         yield CLAIM(f"{name}.{K}", artefact="points", informs=True).shape(
             f"l2 = 1e-3: FedAc-I is below naive FedAc at more than half of all published M for K = {K}.",
-            orders.ahead(POINTS[experiment], "fedac_1", "naive_fedac", partial(_of, K)),
+            orders.ahead(POINTS[experiment], "fedac_1", "naive_fedac", K=K),
             fails="naive FedAc's point below FedAc-I's at half of the M or more",
             share=MOST,
             because="more than half",
         )
-
-
-def _of(K: int, cases: pd.DataFrame) -> pd.Series:
-    return cases["K"] == K
 
 
 for _experiment, _place in (("a9a_4", "Figure 7"), ("a9a_3", "Abstract, published results")):

@@ -42,6 +42,7 @@ def ahead(
     other: str,
     where: Where = everywhere,
     *,
+    K: int | None = None,
     fewer: int = 1,
     run: bool = False,
 ) -> Measured:
@@ -51,6 +52,7 @@ def ahead(
     ----------
     points : of `measures.every_point`.
     where : maps the (K, M) to a mask of those that count.
+    K : the one that counts; all by default.
     fewer : factor by which the method has fewer rounds than the other.
     run : of points that were run alone.
     """
@@ -59,7 +61,8 @@ def ahead(
     table = points.set_index(["K", "M", "method"])["best_loss"].unstack()  # noqa: PD010
     first = table[method].rename(index=lambda K: K / fewer, level="K")
     table = pd.concat({"first": first, "second": table[other]}, axis=1).dropna()
-    table = table[where(table.index.to_frame(index=False)).to_numpy()]
+    cases = table.index.to_frame(index=False)
+    table = table[(where(cases) & (True if K is None else cases["K"] == K)).to_numpy()]
     if table.empty:
         raise NotMeasurableError("these numbers of workers and local steps were not run")
     below = table["first"] < table["second"]
@@ -67,9 +70,9 @@ def ahead(
     parts = ", ".join(f"{K:.0f}: {row['sum']} of {row['count']}" for K, row in by_K.iterrows())
     note = f"ahead at {below.sum()} of {len(below)}; by K {parts}"
     if not run:
-        note += (
-            f"; {points['run'].sum()} of {len(points)} points are our runs', the others the authors' numbers"
-        )
+        counted = points.set_index(["K", "M"])["run"]
+        counted = counted[counted.index.isin(table.index)] if fewer == 1 else counted
+        note += f"; {counted.sum()} of {len(counted)} points are our runs', the others the authors' numbers"
     return Measured(below.to_numpy(), seeds=1, note=note)
 
 
