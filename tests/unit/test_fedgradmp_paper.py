@@ -20,7 +20,6 @@ from replifed.claims.verdicts import judge
 from replifed.data.surrogates import clip
 from replifed.engine import plans, trials
 from replifed.engine.simulate import simulate
-from replifed.network.ledger import dense_bits, sparse_bits
 from replifed.operators.hard_threshold import threshold_by_class
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers import jobs
@@ -213,11 +212,11 @@ def test_restricted_eigenvalues_are_within_the_true_ones():
 
 
 def test_corollary_10_holds_and_can_fail(monkeypatch):
-    measured = measures.isometry_improves()
+    measured = measures.isometry_improves(measures.isometries())
     assert measured.values.all() and measured.seeds == 10
     # Planted: a constant that does not depend on the rank.
     monkeypatch.setattr(measures, "isometry_constant", lambda *_: 1.0)
-    assert not measures.isometry_improves().values.any()
+    assert not measures.isometry_improves(measures.isometries()).values.any()
 
 
 def test_theorem_13_promises_nothing_and_could():
@@ -234,16 +233,14 @@ def test_searches_tell_whether_the_printed_grid_holds_the_best_steps():
 
     held = measures.steps_within(5e-6, 0.01, searched(0.01, 0.001), searched(0.03))
     assert held.values.tolist() == [True, True, False]
-    differ = measures.steps_differ(searched(0.01, 0.02), searched(0.01, 0.005), searched(1.0), searched(2.0))
-    assert differ.values.tolist() == [False, True, True]
 
 
 def test_remark_3_holds_and_can_fail():
-    assert measures.rate_worsens().values.all()
-    assert measures.residual_turns().values.all()
+    assert measures.rate_worsens(measures.unlike(10, 1.005, 1.12)).values.all()
+    assert measures.residual_turns(measures.unlike(50, 1.02, 1.1)).values.all()
     # Planted: no client with mu > 1, and clients that are all alike.
-    assert measures.rate_worsens(1.005).values.tolist() == [False, True, False]
-    assert measures.residual_turns(1.02).values.tolist() == [True, True, False]
+    assert measures.rate_worsens(measures.unlike(10, 1.005, 1.005)).values.tolist() == [False, True, False]
+    assert measures.residual_turns(measures.unlike(50, 1.02, 1.02)).values.tolist() == [True, True, False]
 
 
 def test_logistic_bounds_hold_and_can_fail(monkeypatch):
@@ -739,6 +736,27 @@ def test_a_residual_is_a_bound_until_the_run_rests():
         assert judge(claim, claim.measure(Runs(frames))).verdict == verdict
 
 
+def test_where_untuned_runs_end_by_hand():
+    """One that rests, one that still falls, one that is lost."""
+    rounds = np.arange(0, 101, 10)
+    rests, falls = np.maximum(10.0 ** (-rounds / 10), 0.6), 10.0 ** (-rounds / 1000)
+    lost = np.where(rounds < 50, 1.0 + rounds, np.inf)
+    made = Curves(rounds, np.arange(3), np.array([rests, falls, lost]))
+    found = measures.at_rest(made)
+    assert found.values[0] == pytest.approx(0.6) and found.values[2] == np.inf
+    assert found.bounds.tolist() == [0, -1, 0]
+    # Of what still falls it is not known whether it ends above one half.
+    assert ((found >= 0.5) & (found <= 10.0)).measured().undecided == 1
+    known = measures.at_rest(made, at(Curves(rounds, np.arange(3), np.full((3, 11), 0.01)), 0))
+    np.testing.assert_allclose(known.values, [0.6, 0.01, np.inf])
+    np.testing.assert_allclose(measures.soon(made).values, [0.6, falls[2], 21])
+    np.testing.assert_allclose(measures.worst_tenth(made).values[:2], [0, -0.01], atol=1e-12)
+    to_half = measures.way_to(
+        made.take(np.array([0])), at(Curves(rounds, np.arange(1), np.full((1, 11), 0.2)), 0)
+    )
+    assert to_half.values == pytest.approx([0.5])
+
+
 def test_what_is_kept_of_a_descent_by_hand():
     def ends(*errors):
         return Curves(np.arange(8), np.arange(len(errors)), np.array([[1.0] * 6 + [e, e] for e in errors]))
@@ -817,7 +835,7 @@ def test_families_of_orders_can_be_told_with_the_seeds_there_are():
     for family, members in families.items():
         named = {name for claim in members for name in claim.experiments}
         seeds = min(len(experiments_of[name]["replicates"]) for name in named)
-        if not named <= {"digits", "digits_classes", "digits_gaussian"}:
+        if not all(name.startswith("digits") for name in named):
             assert len(members) * 2 * 0.5**seeds <= 0.05, family
 
 
@@ -831,19 +849,31 @@ def test_the_printed_settings_have_tau_in_each_class_and_one_statement_has_all()
 
     def printed(statement):
         claims = [claim for claim in CLAIMS if claim.statement_id == f"fedgradmp.{statement}"]
+        claims = [claim for claim in claims if not claim.informs]
         return {claim.ending for claim in claims if "printed" in claim.axes.names(claim.options)}
 
-    assert printed("fig6") == printed("fig7") == printed("fig6-bits") == {".tau-2000.in-each-class"}
+    assert printed("fig6") == {".tau-2000.in-each-class"}
+    # There no threshold acts on the atoms' coefficients, and communication is a matter of regressions.
+    assert printed("fig7") == set() and printed("fig6-bits") == {".printed"}
     assert printed("fig11.rate") == {".n-50"}
     needs = BY_ID["fedgradmp.fig6.fedavg.test.tau-2000.in-each-class"].needs
     assert needs == ("run:digits_classes/fedgradmp", "run:digits/fedavg")
 
 
-def test_the_note_on_bits_says_what_messages_take():
-    shares = [f"{float(sparse_bits(k, d) / dense_bits(d)):.2f}"[1:] for k, d in ((4000, 7840), (15, 1000))]
-    assert shares == [".54", ".02"]
-    [note] = {claim.note for claim in CLAIMS if claim.statement_id == "fedgradmp.fig6-bits"}
-    assert f"takes {shares[0]} of a dense one, of 15 of 1000 {shares[1]}" in note
+def test_errors_at_equal_bits_by_hand():
+    """FedGradMP sends a tenth of the other's bits in five rounds, which is then between two records."""
+
+    def ran(method, variant, rounds, errors, bits):
+        columns = {"replicate": 1, "round": rounds, "error": errors, "bits_up": bits, "bits_down": bits}
+        return pd.DataFrame({**columns, "variant": variant, "reading": "own", "method": method})
+
+    t = np.arange(11)
+    frames = {
+        ("mild", "fedgradmp"): ran("fedgradmp", "exact", t, 0.1**t, 1.0 * t),
+        ("mild", "fedavg"): ran("fedavg", "", 5 * t[:3], [1.0, 1e-2, 1e-4], 50.0 * t[:3]),
+    }
+    found = BY_ID["fedgradmp.fig3-bits.fedavg"].measure(Runs(frames))
+    assert found.values == pytest.approx([5 - 0.2])
 
 
 def test_straight_descents_differ_from_bent_ones():

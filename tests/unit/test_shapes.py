@@ -6,14 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from replifed.claims.curves import Curves, log_linear_fit
 from replifed.claims.quantities import Quantity, _first, _noted, as_measured
 from replifed.claims.rules import FAILS
 from replifed.claims.verdicts import judge
 from replifed.papers import jobs
+from replifed.papers.fedgradmp import measures as gradmp
 from replifed.parts import paper_names
 
 # Papers of which this file has no data yet.
-PENDING = {"fedgradmp", "fedht", "fedplt", "qshed"}
+PENDING = {"fedht", "fedplt", "qshed"}
 
 
 def verdict(claim, *stand_ins):
@@ -54,11 +56,71 @@ class Fresh:
     iterations = 10**8
 
 
+# --- FedGradMP ------------------------------------------------------------------------------------
+
+ROUNDS = np.arange(0, 101, 5)
+
+
+def errors(*curves):
+    """Errors by round, a curve a seed."""
+    return Curves(ROUNDS, np.arange(len(curves)), np.array([curve + 0.0 * ROUNDS for curve in curves]))
+
+
+def flattening():
+    """Errors that fall as 1 / (1 + t): nothing linear."""
+    worst, halves = gradmp.pace(errors(*[1 / (1 + ROUNDS)] * 5), 1e-13)
+    return [worst < 1, halves >= 0.5]
+
+
+def beyond_the_grid():
+    """A search whose best step is above the printed ones."""
+    one = {"step": 0.02, "score": 0.5, "steps": [0.02], "scores": [0.5], "rejected": [], "chaotic": False}
+    return {"variants": {"": one}}
+
+
+def bent():
+    """Errors whose logarithm is bent, and that come down by less than a half."""
+    curve = errors(*[0.6 + 0.4 / (1 + ROUNDS)] * 5)
+    fit = log_linear_fit(curve, gradmp.end_floor(curve))
+    return [fit[1] >= 0.9, 10 ** gradmp.tail(curve) < curve.sample(curve.values[:, 0]) / 2]
+
+
+def lost_or_solved():
+    """Runs of which half diverge and half come down to the solution."""
+    found = gradmp.at_rest(errors(10.0 ** (ROUNDS / 5.0), np.maximum(0.5**ROUNDS, 1e-3)))
+    return [found >= 0.5, found <= 10.0]
+
+
 FAILING = {
     "fedac.orders.fedac.*": lambda: [points("fedac_1", "fedavg", "fedavg")],
     "fedac.orders.rounds.*": lambda: [points("fedac_1", "fedavg", "fedavg")],
     "fedac.orders.fedac_2.*": lambda: [points("fedac_2", "fedavg", "fedavg")],
     "fedac.orders.fedac_2.fedac_1.*": lambda: [points("fedac_2", "fedac_1", "fedac_1")],
+    "fedgradmp.fig1.linear.*": flattening,
+    "fedgradmp.fig1.monotone.*": lambda: [np.array([1.0, -1.0, 1.0])],
+    "fedgradmp.fig8.diverges.*": lambda: [gradmp.soon(errors(*[0.99**ROUNDS] * 5)) <= 10.0],
+    "fedgradmp.fig8.stalls.*": lost_or_solved,
+    "fedgradmp.fig8-baselines.*.diverges.text": lambda: [gradmp.soon(errors(*[0.99**ROUNDS] * 5)) <= 10.0],
+    "fedgradmp.fig8-baselines.*.stalls.text": lost_or_solved,
+    "fedgradmp.fig9.precision": lambda: [np.array([1e-16, 1e-13])],
+    "fedgradmp.fig10.monotone.*": lambda: [np.array([-1.0, 1.0, 1.0, -1.0])],
+    "fedgradmp.fig11.precision.*": lambda: [np.array([1e-16, 1e-13])],
+    "fedgradmp.remark3.rate": lambda: [gradmp.unlike(10, 1.005, 1.005)],
+    "fedgradmp.remark3.residual": lambda: [gradmp.unlike(50, 1.02, 1.02)],
+    "fedgradmp.corollary10": lambda: [(np.ones((10, 4)), np.ones((10, 4)))],
+    "fedgradmp.fig2.*": lambda: [
+        pd.DataFrame(
+            {"part": "curve", "round": [20], "sparsity": 10, "atoms": 50, "psnr": 20.0, "best_psnr": 24.0}
+        )
+    ],
+    "fedgradmp.tuning.*.grid": lambda: [beyond_the_grid()] * 4,
+    "fedgradmp.fig3.fediterht.linear*": bent,
+    "fedgradmp.fig3.converge.*": lambda: [
+        gradmp.worst_tenth(errors(1 - ROUNDS / 200, np.where(ROUNDS < 50, 1 - ROUNDS / 200, 0.75)))
+    ],
+    "fedgradmp.fig?.fediterht.oracle*": lambda: [np.array([1.0, 3.0, 4.0])],
+    "fedgradmp.fig3.optimal": lambda: [np.array([1.0, 3.0, 4.0])],
+    "fedgradmp.fig4.holds": lambda: [np.array([1.0, 2.5])],
     "fedac.fresh.orders.*": lambda: [lines(), 20],
     "fedac.fresh.rounds.*": lambda: [lines(), 20],
     "fedac.fresh.speedup.fedavg.*": lambda: [lines("fedavg"), 20, Fresh()],

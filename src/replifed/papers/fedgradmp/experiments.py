@@ -236,9 +236,12 @@ def _regression(method: str, settings: of.Regression, tuned: dict) -> Iterator[P
 
 
 def _limits(method: str, settings: of.Regression, planted: problems.Planted) -> dict[str, float]:
-    """Where variants come to rest; not in Figure 8, nor with a weight that the text does not have."""
+    """Where variants come to rest; not FedIterHT in Figure 8, nor a weight that the text does not have."""
     if settings.readings is not None:
-        return {}
+        if method in SPARSE:
+            return {}
+        weight = settings.weights[0] if settings.weights else 0.0
+        return dict.fromkeys(settings.readings, limit(method, planted, weight))
     if method in COMPOSITE:
         assert settings.weights is not None
         weight = settings.weights[0]

@@ -68,6 +68,37 @@ def residual(one: Curves, limit: Sample | None = None) -> Sample:
 
 
 @quantity
+def at_rest(one: Curves, limit: Sample | None = None) -> Sample:
+    """`residual` as an error, of a run that has diverged infinite."""
+    found = residual(one) if limit is None else residual(one, limit)
+    lost = ~one.survived
+    return replace(
+        found, values=np.where(lost, np.inf, 10**found.values), bounds=np.where(lost, 0, found.bounds)
+    )
+
+
+@quantity
+def soon(one: Curves) -> Sample:
+    """Value after the first fifth of the rounds."""
+    return one.sample(one.values[:, one.rounds <= one.rounds[-1] / 5][:, -1])
+
+
+@quantity
+def worst_tenth(one: Curves) -> Sample:
+    """Largest change in decades from one tenth of the rounds to the next; below zero if the curve falls."""
+    values, marks = logs(one).values, np.linspace(0, one.rounds[-1], 11)
+    each = np.array([np.interp(marks, one.rounds, curve) for curve in values])
+    return one.sample(np.diff(each, axis=1).max(axis=1))
+
+
+@quantity
+def way_to(one: Curves, limit: Sample) -> Sample:
+    """Share of the way from the start to the limit that the last quarter has come."""
+    start = one.sample(one.values[:, 0])
+    return (start - tail(one).map(lambda end: 10**end)) / (start - limit)
+
+
+@quantity
 def pace(one: Curves, relative_floor: float) -> tuple[Sample, Sample]:
     """How evenly each curve descends until the floor, a share of its start, or until its last round.
 
@@ -229,29 +260,21 @@ def promises(
         yield (condition, noise, K), runs, promised
 
 
-def _unlike(N: int, smoothness: float, other: float) -> Constants:
+def unlike(N: int, smoothness: float, other: float) -> Constants:
     """N clients, of which one has another constant."""
     return _constants(np.append(np.full(N - 1, smoothness), other))
 
 
-def rate_worsens(other: float = 1.12) -> Measured:
-    """Remark 3: whether kappa is below one at K = 1 and above one at some K, with one mu above one.
-
-    Of ten clients one has the condition number `other`.
-    """
-    clients = _unlike(10, 1.005, other)
+def rate_worsens(clients: Constants) -> Measured:
+    """Remark 3: whether kappa is below one at K = 1 and above one at some K, with one mu above one."""
     kappa = [theorem5(clients, K, 1.0).kappa for K in range(1, 11)]
     mu = 4 * clients.beta1() * clients.beta2()
-    note = f"mu {mu[0]:.2g} on nine clients, {mu[-1]:.3g} on one; kappa {kappa[0]:.2g} to {kappa[-1]:.2g}"
+    note = f"mu {mu[0]:.2g}, on one client {mu[-1]:.3g}; kappa {kappa[0]:.2g} to {kappa[-1]:.2g}"
     return Measured(np.array([mu[-1] > 1, kappa[0] < 1, max(kappa) > 1]), seeds=1, note=note)
 
 
-def residual_turns(other: float = 1.1) -> Measured:
-    """Remark 3: whether the residual both falls and rises with K where all mu are below one.
-
-    Of fifty clients one has the condition number `other`.
-    """
-    clients = _unlike(50, 1.02, other)
+def residual_turns(clients: Constants) -> Measured:
+    """Remark 3: whether the residual both falls and rises with K where all mu are below one."""
     left = np.array([theorem5(clients, K, 1.0).residual for K in range(1, 11)])
     mu, change = 4 * clients.beta1() * clients.beta2(), np.diff(left)
     note = f"mu up to {mu.max():.2g}; as multiples of that at K = 10: {left[0] / left[-1]:.3g} at K = 1, "
@@ -297,21 +320,8 @@ def steps_within(lowest: float, largest: float, *found: dict[str, Any]) -> Measu
     return within(lowest, largest, records)
 
 
-@quantity
-def steps_differ(*pairs: dict[str, Any]) -> Measured:
-    """True if the best step of each method and variant differs between the searches, which come in pairs."""
-    told, ratios = [], []
-    for one, other in zip(pairs[::2], pairs[1::2], strict=True):
-        for variant, found in one["variants"].items():
-            ratios.append(found["step"] / other["variants"][variant]["step"])
-            told.append(ratios[-1] != 1)
-    return Measured(
-        np.array(told), seeds=1, note=f"ratios of steps from {min(ratios):.3g} to {max(ratios):.3g}"
-    )
-
-
-def isometry_improves() -> Measured:
-    """Corollary 10: the isometry constant of BA / |B|_F falls, on average, as the stable rank of B grows."""
+def isometries() -> tuple[NDArray, NDArray]:
+    """Isometry constants of BA / |B|_F and stable ranks of B, ascending, by draw and rank."""
     n, tau, rows, decays, draws = 200, 4, 100, (2.0, 1.0, 0.5, 0.0), 10
     constants, ranks = np.empty((2, draws, len(decays)))
     for draw in range(draws):
@@ -321,10 +331,16 @@ def isometry_improves() -> Measured:
             A = np.sqrt(n) * dictionaries.gaussian(rng, n, n)
             ranks[draw, number] = stable_rank(B)
             constants[draw, number] = isometry_constant(B @ A / np.linalg.norm(B), tau, rng)
+    return constants, ranks
+
+
+def isometry_improves(found: tuple[NDArray, NDArray]) -> Measured:
+    """Corollary 10: the isometry constant falls, on average, as the stable rank of B grows."""
+    constants, ranks = found
     rank, constant, single = ranks.mean(axis=0), constants.mean(axis=0), np.diff(constants) < 0
     note = "; ".join(f"rank {r:.3g}: {c:.3g}" for r, c in zip(rank, constant, strict=True))
     note += f"; in {single.sum()} of {single.size} steps of single draws"
-    return Measured(np.diff(constant) < 0, seeds=draws, note=note)
+    return Measured(np.diff(constant) < 0, seeds=len(constants), note=note)
 
 
 def logistic_bounds(K: int = 10, reference: float = 1.0) -> Measured:

@@ -22,9 +22,11 @@ EXPERIMENTS = {
     "cohorts_small": "n = 50",
     "digits": "digits",
     "digits_classes": "digits, τ in each class",
+    "digits_classes_few": "digits, τ = 50 in each class",
     "digits_fewest": "digits, τ = 500",
     "digits_double": "digits, double precision",
     "digits_gaussian": "digits, Gaussian atoms",
+    "digits_gaussian_few": "digits, Gaussian atoms, τ = 50 in each class",
     "video": "xylophone",
     "video_drawn": "drawn clip",
 }
@@ -57,6 +59,8 @@ DICTIONARIES = {
     "digits": Line("standard basis", BLACK, (0, (5, 1.5)), "s"),
     "digits_classes": Line("standard basis, τ in each class", BLUE, (0, (3, 1, 1, 1)), "^"),
     "digits_gaussian": Line("200 random Gaussian atoms", ORANGE, "-", "o"),
+    "digits_classes_few": Line("standard basis, 50 in each class", BLUE, TWO_DASHES, "v"),
+    "digits_gaussian_few": Line("200 atoms, 50 in each class", ORANGE, TWO_DOTS, "D"),
 }
 # Of Figure 9: rounds to machine precision.
 EXACT_ROUNDS = 4

@@ -35,7 +35,7 @@ def _rate() -> Iterator[Claim]:
     yield RATES("remark3.rate").shape(
         "Where some client's mu exceeds one, Theorem 5's kappa may be below one at K = 1 and above one at a "
         "larger K (Remark 3).",
-        formula(measures.rate_worsens),
+        formula(measures.rate_worsens, formula(measures.unlike, 10, 1.005, 1.12)),
         fails="kappa that stays on one side of one for all K",
         note="of the bound; what FedGradMP does as K grows is Figure 10's",
     )
@@ -51,7 +51,7 @@ def _residual() -> Iterator[Claim]:
     yield RATES("remark3.residual").shape(
         "Theorem 5's residual depends on K in no simple way even where all mu are below one: it falls with "
         "K here and rises there (Remark 3).",
-        formula(measures.residual_turns),
+        formula(measures.residual_turns, formula(measures.unlike, 50, 1.02, 1.1)),
         fails="a residual that only falls, or only rises, with K",
         note="it depends on clients that differ: if all are alike, it falls with every K",
     )
@@ -67,7 +67,7 @@ def _isometry() -> Iterator[Claim]:
     yield RATES("corollary10").shape(
         "The isometry constant of BA/|B|_F with Gaussian A falls, in expectation, as the stable rank of B "
         "grows (Corollary 10).",
-        formula(measures.isometry_improves),
+        formula(measures.isometry_improves, formula(measures.isometries)),
         fails="a constant that does not fall as the stable rank grows",
     )
 
