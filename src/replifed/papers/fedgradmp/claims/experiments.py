@@ -40,8 +40,8 @@ from replifed.papers.fedgradmp.measures import MACHINE, decades, error, log_end,
 from replifed.papers.fedgradmp.paper import EXPERIMENTS, METHODS, READINGS
 
 _GRID = (
-    "it depends on the grid of steps, whose neighbours differ by a factor of two: from Figure 3 to Figure 4 "
-    "the best step halves, and with it the descent of a method that is far from rest"
+    "neighbours on the grid of steps differ by a factor of two; from Figure 3 to Figure 4 the best step "
+    "halves, and so does the descent of a method that is far from rest"
 )
 # Errors at most so many times the oracle's, which knows of non-zeros that are lost in noise.
 _AT_THE_ORACLE = 2.0
@@ -153,8 +153,8 @@ def _slowest() -> Iterator[Claim]:
             f"FedAvg is the slowest of all: {words}its error at the end of its rounds is larger than "
             f"{METHODS[method]}'s (Section V-B).",
             decades(tail(slowest), tail(other)),
-            note="it depends on the weight of the 1-norm, as printed: the three dense methods take the same "
-            "best step, and their ends differ by a few per cent"
+            note="with the printed weight of the 1-norm the three dense methods take the same best step, and "
+            "end within a few per cent of each other, far from rest"
             if method != "fediterht"
             else "",
         )
@@ -249,17 +249,18 @@ def _degrades(*baselines: tuple[str, str]) -> Iterator[Claim]:
             f"{METHODS[method]} {words}degrades more than FedGradMP from Figure 3 to Figure 4: its "
             "descent, in decades until the end, keeps a smaller share (Section V-B).",
             (best - kept).note("{0.mean:.3g} of the descent against {1.mean:.3g}", kept, best),
-            note="an end at another model on single data sets spreads it: more seeds cost hours of FedIterHT"
+            note="on some data sets FedIterHT ends at another model: the difference scatters, and twenty "
+            "seeds do not tell"
             if sparse
             else _GRID,
         )
         # The text does not say how much is significant.
-        cause = "it depends on the threshold:" if sparse else f"{_GRID};"
+        cause = "" if sparse else f"{_GRID}; "
         yield claim(f"fig4.{method}.significantly", informs=True).order(
             f"{METHODS[method]} {words}degrades significantly from Figure 3 to Figure 4: of its "
             "descent, in decades until the end, less than half is left (Section V-B).",
             (0.5 - kept).note("{0.mean:.3g} of the descent is left", kept),
-            note=f"{cause} half, where significant begins, was chosen",
+            note=f"{cause}half, where significant begins, was chosen",
         )
 
 

@@ -53,7 +53,7 @@ def _residual() -> Iterator[Claim]:
         "K here and rises there (Remark 3).",
         formula(measures.residual_turns, formula(measures.unlike, 50, 1.02, 1.1)),
         fails="a residual that only falls, or only rises, with K",
-        note="it depends on clients that differ: if all are alike, it falls with every K",
+        note="if all clients are alike, it falls with every K",
     )
 
 
