@@ -85,22 +85,38 @@ def test_what_is_released_on_quadratic_losses_by_hand():
 
 def test_final_models_that_give_away_more_than_promised_are_found(monkeypatch):
     """Planted: a bound of half of what Proposition 4 promises, and half of the noise in every step."""
-    assert release.final_models_below_bound().values.all()
+    assert release.below_bound(release.shares_of_bound()).values.all()
     bound, divergences = release.bound, release.divergences
     monkeypatch.setattr(release, "bound", lambda *case: bound(*case) / 2)
-    assert not release.final_models_below_bound().values.all()
+    assert not release.below_bound(release.shares_of_bound()).values.all()
     monkeypatch.setattr(release, "bound", bound)
     monkeypatch.setattr(release, "divergences", lambda *case: {"all": 4 * divergences(*case)["all"]})
-    assert not release.final_models_below_bound().values.all()
+    assert not release.below_bound(release.shares_of_bound()).values.all()
 
 
 def test_messages_that_do_not_hang_on_local_epochs_are_found(monkeypatch):
-    """Planted: what is given away follows from the number of steps alone."""
-    assert release.epochs_hide("messages", 2).values.all()
-    assert not release.epochs_hide("all", 10).values.all()
+    """Planted: what is given away follows from the number of steps alone, at one rho."""
+    assert release.some_hide(release.given_away("messages", 2, "steps")).values.all()
+    assert not release.some_hide(release.given_away("messages", 2, "rounds")).values.any()
     divergences = release.divergences
-    monkeypatch.setattr(release, "divergences", lambda N, rho, *steps: divergences(N, rho, *sorted(steps)))
-    assert not release.epochs_hide("messages", 2).values.all()
+    monkeypatch.setattr(release, "divergences", lambda N, _, steps, K: divergences(N, 0.3, 1, steps * K))
+    assert not release.some_hide(release.given_away("messages", 2, "steps")).values.all()
+
+
+def test_rounds_to_an_accuracy_reach_it():
+    """The slowest coordinate's error is there after as many rounds, and not one before."""
+    for steps in (1, 5):
+        rho, rate = release.fastest(steps)
+        assert rate == pytest.approx(release.rate(rho, steps))
+        assert all(release.rate(other, steps) > rate - 0.01 for other in (0.1, 0.3, 1.0))
+        rounds = release.rounds_at("accuracy", 1e-3, steps)
+        assert rate**rounds <= 1e-3 < rate ** (rounds - 1)
+    assert (release.rounds_at("rounds", 5, 10), release.rounds_at("steps", 40, 10)) == (5, 4)
+
+
+def test_the_bound_is_the_same_for_as_many_gradient_steps():
+    assert release.bound(0.3, 1, 20) == pytest.approx(release.bound(0.3, 10, 2))
+    assert not release.falls(release.bounds()).values.any()
 
 
 @given(slope=st.floats(1e-4, 50), exponent=st.floats(1, 10))

@@ -9,13 +9,14 @@ import pytest
 from replifed.claims.curves import Curves, log_linear_fit
 from replifed.claims.quantities import Quantity, _first, _noted, as_measured
 from replifed.claims.rules import FAILS
+from replifed.claims.samples import Sample
 from replifed.claims.verdicts import judge
 from replifed.papers import jobs
 from replifed.papers.fedgradmp import measures as gradmp
 from replifed.parts import paper_names
 
 # Papers of which this file has no data yet.
-PENDING = {"fedht", "fedplt", "qshed"}
+PENDING = {"fedht", "qshed"}
 
 
 def verdict(claim, *stand_ins):
@@ -91,6 +92,84 @@ def lost_or_solved():
     return [found >= 0.5, found <= 10.0]
 
 
+# --- Fed-PLT --------------------------------------------------------------------------------------
+
+
+def cases(*values):
+    return Sample(np.array(values))
+
+
+def by_setting(*columns, rates):
+    """Two data sets' rates, a column a setting."""
+    return pd.DataFrame([rates, rates], columns=columns, dtype=float)
+
+
+def rounds_of_worst(norm):
+    """Rounds from the worst direction, where |S| and |S'| are below one, that leave so much."""
+    line = {"mu": 0.5, "L": 2.0, "rho": 0.3, "steps": 10, "norm": norm, "factor": norm}
+    return pd.DataFrame(
+        [{**line, "replicate": 1, "solver": solver} for solver in ("gradient", "accelerated")]
+    )
+
+
+class OfFedPLT:
+    rho, clip, samples, ridge, delta = 0.3, 4.0, 20, 0.5, 1e-5
+
+
+def drifting(solver):
+    line = {"variant": "minibatches", "solver": solver, "batch": 1, "replicate": 1}
+    return pd.DataFrame([{**line, "before": 1.0, "error": 2.0}])
+
+
+def one_step(tau=0.1):
+    return pd.DataFrame({"round": [1], "steps": 1, "tau": tau, "gamma": 0.4, "replicate": 1})
+
+
+def noisier(*errors):
+    levels = {"round": 5, "steps": 1, "tau": [0.1, 1.0], "replicate": 1}
+    return pd.DataFrame({**levels, "error": errors})
+
+
+def off_draws(several):
+    """Rates of many data sets, all far from the printed ones."""
+    rng = np.random.default_rng(0)
+    return [Sample(0.1 + 0.001 * rng.standard_normal(20)) for _ in range(several)]
+
+
+FEDPLT = {
+    **dict.fromkeys(
+        (
+            *("exact.*", "composite.*", "table1.*.epochs", "table1.*.partial*", "uncoordinated.*"),
+            *("bounds.fixed", "bounds.unique", "minibatches.*.variance*", "table3.monotone*"),
+            "table2.accelerated.*.converges*",
+        ),
+        lambda: [cases(1.0)],
+    ),
+    **dict.fromkeys(("fedavg.*", "warm.needed"), lambda: [cases(0.0)]),
+    "table4.increasing*": lambda: [cases(-1.0)],
+    "minibatches.gradient.neighbourhood*": lambda: [drifting("gradient")],
+    "minibatches.accelerated.neighbourhood*": lambda: [drifting("accelerated")],
+    "privacy.epochs*": lambda: [pd.DataFrame([[1.0, 2.0]], pd.Index([20], name="steps"), [1, 2])],
+    "privacy.dependence": lambda: [np.array([[1.0, 2.0]])],
+    "privacy.bound": lambda: [np.array([1.1])],
+    "privacy.tighter*": lambda: [one_step(), OfFedPLT()],
+    "privacy.tradeoff": lambda: [noisier(2.0, 1.0)],
+    # At its end, or as low as there.
+    "fig3.dip*": lambda: [by_setting(1, 2, 50, rates=[0.8, 0.7, 0.7])],
+    "bounds.contraction*": lambda: [rounds_of_worst(1.1)],
+    **dict.fromkeys(("bounds.rounds", "bounds.accelerated"), lambda: [rounds_of_worst(1.1), OfFedPLT()]),
+    **{f"table2.{name}.joint*": lambda: off_draws(4) for name in ("fedplt", "tamuna", "fivegcs")},
+    **{f"table2.{name}.joint*": lambda: off_draws(2) for name in ("fedpd", "fedlin", "led")},
+    "table2.accelerated.often*": lambda: [cases(-0.1)] * 4,
+    "fig2.end.*": lambda: [cases(0.9)],
+    **dict.fromkeys(
+        ("fig2.valley*", "fig2.exact*", "fig3.valley*"),
+        lambda: [by_setting(1, 2, 3, 4, rates=[0.8, 0.5, 0.7, 0.6])],
+    ),
+    "fig2.resembles*": lambda: [by_setting(0.3, rates=[0.5]), by_setting(0.3, rates=[0.7])],
+    "fig3.constant20*": lambda: [by_setting(10, 30, 50, rates=[0.5, 0.6, 0.7])],
+}
+
 FAILING = {
     "fedac.orders.fedac.*": lambda: [points("fedac_1", "fedavg", "fedavg")],
     "fedac.orders.rounds.*": lambda: [points("fedac_1", "fedavg", "fedavg")],
@@ -121,6 +200,7 @@ FAILING = {
     "fedgradmp.fig?.fediterht.oracle*": lambda: [np.array([1.0, 3.0, 4.0])],
     "fedgradmp.fig3.optimal": lambda: [np.array([1.0, 3.0, 4.0])],
     "fedgradmp.fig4.holds": lambda: [np.array([1.0, 2.5])],
+    **{f"fedplt.{name}": data for name, data in FEDPLT.items()},
     "fedac.fresh.orders.*": lambda: [lines(), 20],
     "fedac.fresh.rounds.*": lambda: [lines(), 20],
     "fedac.fresh.speedup.fedavg.*": lambda: [lines("fedavg"), 20, Fresh()],

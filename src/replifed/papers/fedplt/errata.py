@@ -64,8 +64,8 @@ def modulus(value: float) -> Outcome:
     "mean",
     place="Section VII, local loss",
     printed="f_i averages the logistic losses of its 20 points, whose features' scale is not stated",
-    corrected="f_i sums them; or the features and the intercept's column are sqrt(20) times larger, with "
-    "which the mean is the same problem; it is not if the features alone are",
+    corrected="a conjecture: f_i sums them; or the features and the intercept's column are sqrt(20) times "
+    "larger, with which the mean is the same problem; it is not if the features alone are",
     forms=(("mean", 1.0, 1.0), ("sum", 1.0, 1.0)),
     conjecture=True,
 )
@@ -167,7 +167,7 @@ def quadratic(factor: Callable[[float], float]) -> Outcome:
 
 @ERRATA.add(
     "lipschitz",
-    place="eq. (14), and with it S and S' of Propositions 1 and 3",
+    place="eq. (14), and with it S and S' of Propositions 1 to 3",
     printed="prox of f_i is 1 / (lower modulus + 1 / rho)-Lipschitz",
     corrected="1 / rho times that, 1 / (1 + rho lower modulus)",
     forms=(lambda mu, rho: 1 / (mu + 1 / rho), lambda mu, rho: 1 / (1 + rho * mu)),

@@ -59,6 +59,7 @@ from replifed.papers.fedplt.trials import (
     rate,
     relative_error,
 )
+from replifed.papers.fedplt.worst import worst
 from replifed.progress import Progress
 
 if TYPE_CHECKING:
@@ -471,6 +472,11 @@ def _bounds(settings: of.Bounds, progress: Progress) -> Iterator[pd.DataFrame]:
         yield history.frame(steps=steps, probability=p, tau=tau, replicate=trial.replicates, mu=low, L=high)
 
 
+def _worst(settings: of.Worst, progress: Progress) -> Iterator[pd.DataFrame]:
+    for columns in worst(settings, progress):
+        yield _lines(columns, (len(settings.replicates),))
+
+
 _OF_FEDPLT: dict[str, Callable[[Any, Progress], Iterator[pd.DataFrame]]] = {
     "participation": _participation,
     "noise": _noise,
@@ -478,6 +484,7 @@ _OF_FEDPLT: dict[str, Callable[[Any, Progress], Iterator[pd.DataFrame]]] = {
     "epochs": _epochs,
     "exactness": _exactness,
     "bounds": _bounds,
+    "worst": _worst,
     "privacy": _privacy,
     "splitting": _splitting,
     "variants": _variants,

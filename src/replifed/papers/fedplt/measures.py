@@ -15,6 +15,7 @@ from replifed.claims.claim import Measured, NotMeasurableError
 from replifed.claims.curves import only
 from replifed.claims.quantities import quantity
 from replifed.claims.samples import Sample
+from replifed.intervals import mean_interval
 from replifed.privacy.renyi import advanced_composition, best_epsilon, composed_gaussian, proposition4
 
 if TYPE_CHECKING:
@@ -168,6 +169,23 @@ def lowest(table: pd.DataFrame) -> Sample:
 
 
 @quantity
+def best_of_means(table: pd.DataFrame) -> Sample:
+    """Values at the setting with the least mean over the data sets."""
+    return column(table, int(table.mean().to_numpy().argmin()))
+
+
+@quantity
+def below_ends(table: pd.DataFrame) -> Measured:
+    """True of either end that is above the least mean by more than the interval of their difference."""
+    least = int(table.mean().to_numpy().argmin())
+    gaps = [(column(table, end) - column(table, least)).values for end in (0, -1)]
+    low = [mean_interval(gap)[1] for gap in gaps]
+    note = f"least at {table.columns[least]:g}; above it "
+    note += " and ".join(f"{gap.mean():.4f}" for gap in gaps) + " at the ends"
+    return Measured(np.array(low) > _SAME, seeds=len(table), note=note)
+
+
+@quantity
 def mean_change(table: pd.DataFrame) -> Sample:
     """Change of the mean over data sets from each setting to the next."""
     return Sample(np.diff(table.mean().to_numpy()), repetitions=len(table))
@@ -188,20 +206,29 @@ def best_setting(table: pd.DataFrame, form: str) -> Measured:
     return Sample(settings[best].astype(float), seeds=table.index.to_numpy(), above=above).measured(note=note)
 
 
-def off_line(rates: ArrayLike) -> float:
-    """Largest distance of rates with 1 to N active agents from 1 - k (1 - r) / N, with r the last one."""
+def from_line(rates: ArrayLike) -> NDArray:
+    """Rates (..., N) with 1 to N active agents less 1 - k (1 - r) / N, with r the last one."""
     rates = np.asarray(rates, dtype=float)
-    share = np.arange(1, len(rates) + 1) / len(rates)
-    return float(np.abs(rates - (1 - share * (1 - rates[-1]))).max())
+    share = np.arange(1, rates.shape[-1] + 1) / rates.shape[-1]
+    return rates - (1 - share * (1 - rates[..., -1:]))
+
+
+def off_line(rates: ArrayLike) -> float:
+    """Largest distance of rates (N,) from the line of `from_line`."""
+    return float(np.abs(from_line(rates)).max())
 
 
 @quantity
 def off_line_of(by_active: pd.DataFrame) -> Measured:
-    """Largest distance of each data set's rates from the line of `off_line`."""
+    """Distance from the line of `from_line` with as many agents as have the mean rate farthest from it."""
     if list(by_active.columns) != list(range(1, len(by_active.columns) + 1)):
         raise NotMeasurableError("not all numbers of agents were run")
-    note = f"of the mean rates: {off_line(by_active.mean()):.3f}"
-    return Measured(np.array([off_line(rates) for rates in by_active.to_numpy()]), note=note)
+    off = from_line(by_active)
+    means = off.mean(axis=0)
+    farthest = int(np.abs(means).argmax())
+    note = f"farthest with {farthest + 1} agents"
+    values = np.copysign(1.0, means[farthest]) * off[:, farthest]
+    return Measured(values, names=by_active.index.to_numpy(), of_mean=True, note=note)
 
 
 @quantity
@@ -289,18 +316,22 @@ def cold_errors_of_few_steps(history: pd.DataFrame) -> Sample:
 
 
 @quantity
-def rate_below_norm(epochs: pd.DataFrame, chosen: of.LocalEpochs, solver: str) -> Measured:
-    """True if rates are below |S| (or |S'|, as printed both) where that is below one."""
-    ran = only(epochs, solver=solver)
-    bound = norms(ran, ran["steps"], chosen.rho, accelerated=solver == "accelerated", printed=True)
-    return _where_proved(ran, "rate", bound)
-
-
-@quantity
 def round_below_norm(splitting: pd.DataFrame) -> Measured:
     """True if a round with local steps brings states closer by |S|, as printed, where that is below one."""
     ran = splitting[splitting["steps"] > 0]
     return _where_proved(ran, "norm", norms(ran, ran["steps"], ran["rho"], printed=True))
+
+
+@quantity
+def worst_below_norm(worst: pd.DataFrame, made: of.Worst, solver: str) -> Measured:
+    """True if a round from the worst direction brings the state closer by |S| or |S'|, as printed."""
+    ran = only(worst, solver=solver)
+    return _where_proved(ran, "factor", printed_norms(ran, made.rho, solver))
+
+
+def printed_norms(history: pd.DataFrame, rho: float, solver: str) -> NDArray:
+    """|S| of gradient steps, |S'| of accelerated ones, as printed, for each line of a history."""
+    return norms(history, history["steps"], rho, accelerated=solver == "accelerated", printed=True)
 
 
 def _where_proved(ran: pd.DataFrame, value: str, bound: NDArray) -> Measured:
@@ -350,54 +381,12 @@ def rate_where_proved(splitting: pd.DataFrame) -> Sample:
 
 
 @quantity
-def errors_below_bound(history: pd.DataFrame, made: of.Bounds) -> Measured:
-    """True if mean distances over the data sets stay below the mean bounds, round by round."""
-    history = history.assign(bound=error_bounds(history, made))
-    if history["bound"].isna().any():
-        raise NotMeasurableError("the bound is void here")
-    means = history.groupby(["steps", "probability", "tau", "round"])[["distance", "bound"]].mean()
-    times = means["bound"] / means["distance"]
-    note = f"after the start the bound is {times.drop(0, level='round').min():.3g} times the error at least"
-    holds = (times >= 1 - 1e-9).to_numpy()
-    return Measured(holds, seeds=history["replicate"].nunique(), note=note)
-
-
-@quantity
 def error_rises_with_noise(history: pd.DataFrame) -> Sample:
     """True if the mean error grows from each level of noise to the next, for every number of epochs."""
     end = history[history["round"] == history["round"].max()]
     means = end.groupby(["steps", "tau"])["error"].mean().unstack()  # noqa: PD010
     rises = (np.diff(means.to_numpy(), axis=1) > 0).ravel()
     return Sample(rises, repetitions=history["replicate"].nunique())
-
-
-def grows_to_constant() -> Measured:
-    """True if Proposition 4's bound grows with K up to its constant, and that of composed steps beyond it.
-
-    Over 2^0 to 2^20 rounds of several noises, moduli, steps and numbers of epochs, at order 2. Up to 16
-    rounds all of them are so far from the constant that doubles tell growth from rest.
-    """
-    rounds, holds, ends = 2 ** np.arange(21), [], []
-    for mu, gamma, deviation, steps in itertools.product((0.1, 1.0), (0.01, 0.1), (0.1, 1.0), (1, 10)):
-        all_of_it: dict[str, Any] = {"gamma": gamma, "deviation": deviation, "rounds": rounds, "steps": steps}
-        all_of_it["sensitivity"] = 0.3
-        loss, constant = proposition4(2.0, mu=mu, **all_of_it), 2.0 * 0.3**2 / (mu * deviation**2)
-        composed = composed_gaussian(2.0, **all_of_it)
-        left = 1 - loss / constant
-        holds += [
-            np.diff(loss)[:4] > 0,
-            np.diff(loss)[4:] > -1e-12 * constant,
-            left > -1e-12,
-            np.abs(left[-1:]) < 1e-9,
-            # Without bound: twice as much for twice as many rounds, and past the constant in the end.
-            np.abs(composed[1:] / composed[:-1] - 2) < 1e-9,
-            composed[-1:] > constant,
-        ]
-        ends.append((loss[-1] / constant, composed[-1] / constant))
-    bound, times = np.array(ends).T
-    note = f"after 2^20 rounds the bound is at {100 * bound.min():.6g} to {100 * bound.max():.6g} % of the "
-    note += f"constant, composed steps at {times.min():.3g} to {times.max():.3g} times it"
-    return Measured(np.concatenate(holds), seeds=0, note=note)
 
 
 @quantity

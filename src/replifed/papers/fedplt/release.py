@@ -8,11 +8,15 @@ those here.
 from __future__ import annotations
 
 import itertools
+from functools import cache
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from replifed.algorithms.splitting_theory import linear_round
 from replifed.claims.claim import Measured
+from replifed.claims.quantities import quantity
 
 MU, L = 1.0, 10.0
 
@@ -59,19 +63,78 @@ def bound(rho: float, steps: int, rounds: int) -> float:
     return (1 - np.exp(-MU * step(rho) * rounds * steps / 2)) / MU
 
 
-def final_models_below_bound() -> Measured:
-    """True if the divergence of all agents' last models is at most the bound of Proposition 4."""
+def shares_of_bound() -> NDArray:
+    """Divergence of all agents' last models as a share of the bound of Proposition 4, in many cases."""
     cases = itertools.product((0.1, 0.3, 1.0, 3.0), (1, 5, 10), (1, 2, 5, 20))
-    shares = np.array([divergences(N, *case)["all"] / bound(*case) for case in cases for N in (1, 2, 10)])
+    return np.array([divergences(N, *case)["all"] / bound(*case) for case in cases for N in (1, 2, 10)])
+
+
+@quantity
+def below_bound(shares: NDArray) -> Measured:
+    """True of shares of at most one."""
     return Measured(shares <= 1, note=f"at most {shares.max():.2g} of the bound in {len(shares)} cases")
 
 
-def epochs_hide(what: str, agents: int) -> Measured:
-    """True if the last models, "all", or the "messages" lose less privacy with each N_e, at K N_e = 20."""
-    epochs, rhos = (1, 2, 5, 10, 20), (0.3, 1.0, 3.0)
-    given = np.array([[divergences(agents, rho, N_e, 20 // N_e)[what] for N_e in epochs] for rho in rhos])
-    note = ", ".join(f"{one:.2g} with N_e = {N_e}" for N_e, one in zip(epochs, given[0], strict=True))
-    factors = ", ".join(map("{:.1f}".format, given[:, 0] / given[:, -1]))
-    note += f", at rho = {rhos[0]:g}; by factors of {factors} from one to {epochs[-1]} at rho = "
-    note += ", ".join(map("{:g}".format, rhos))
-    return Measured((np.diff(given) < 0).ravel(), note=note)
+# Numbers of local epochs, and what stays the same: rounds, gradient steps, or the shares to which the slowest
+# coordinate's error falls without noise.
+_EPOCHS = (1, 2, 5, 10)
+_AT = {"rounds": (5, 20), "steps": (20, 40), "accuracy": (1e-2, 1e-4)}
+
+
+def rate(rho: float, steps: int) -> float:
+    """The slowest rate without noise over curvatures from MU to L, with one agent's and the mean's modes."""
+    curvatures = np.linspace(MU, L, 19)
+    rounds = (linear_round(np.full((2, 1, 1), one), rho, steps, step(rho)) for one in curvatures)
+    return max(float(np.abs(np.linalg.eigvals(one)).max()) for one in rounds)
+
+
+@cache
+def fastest(steps: int) -> tuple[float, float]:
+    """The rho of a grid with the lowest rate, and that rate."""
+    found = min((rate(rho, steps), rho) for rho in np.geomspace(0.03, 3.0, 41).tolist())
+    return found[1], found[0]
+
+
+def rounds_at(fixed: str, amount: float, steps: int) -> int:
+    """Number of rounds of so many local epochs, in all `rounds`, `steps`, or to an `accuracy`."""
+    if fixed == "accuracy":
+        return int(np.ceil(np.log(amount) / np.log(fastest(steps)[1])))
+    return int(amount if fixed == "rounds" else amount // steps)
+
+
+def given_away(what: str, agents: int, fixed: str) -> pd.DataFrame:
+    """Divergence of the last models, "all", or of the "messages", by amount and by number of epochs.
+
+    In as many rounds or steps, or at an accuracy (`fixed`), each N_e at its fastest rho.
+    """
+    amounts = _AT[fixed]
+    given = [
+        [divergences(agents, fastest(N_e)[0], N_e, rounds_at(fixed, one, N_e))[what] for N_e in _EPOCHS]
+        for one in amounts
+    ]
+    return pd.DataFrame(given, pd.Index(amounts, name=fixed), _EPOCHS)
+
+
+@quantity
+def some_hide(given: pd.DataFrame) -> Measured:
+    """True if some number of epochs above one gives away less than one, at each amount."""
+    rows = (
+        f"at {amount:g}, " + ", ".join(f"{one:.2g} with N_e = {N_e}" for N_e, one in row.items())
+        for amount, row in given.iterrows()
+    )
+    least = given.drop(columns=1).min(axis=1)
+    return Measured((least < given[1]).to_numpy(), note=f"{given.index.name} {'; '.join(rows)}")
+
+
+def bounds() -> NDArray:
+    """The bound of Proposition 4: a line a rho and a number of rounds, a column a number of epochs."""
+    cases = itertools.product((0.1, 0.3, 1.0, 3.0), (1, 5, 20))
+    return np.array([[bound(rho, N_e, K) for N_e in _EPOCHS] for rho, K in cases])
+
+
+@quantity
+def falls(table: NDArray) -> Measured:
+    """True where a number falls from one column to the next."""
+    times = table[:, -1] / table[:, 0]
+    note = f"it grows by factors of {times.min():.3g} to {times.max():.3g} from the first to the last"
+    return Measured((np.diff(table) < 0).ravel(), note=note)

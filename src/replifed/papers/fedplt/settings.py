@@ -174,6 +174,14 @@ class Bounds(Epochs):
     probabilities: Several[fields.Share] = Field(description="probabilities that an agent takes part")
 
 
+class Worst(Epochs):
+    """A round from the worst direction near the fixed point."""
+
+    problem: Literal["worst"] = Field(description="what is run")
+    solvers: Several[Literal["gradient", "accelerated"]] = Field(description="local solvers")
+    distance: Positive = Field(description="distance of (x, z) to the fixed point before the round")
+
+
 class Splitting(LocalSteps):
     """Rates and norms of a round near the minimiser, exact and with local steps."""
 
@@ -201,6 +209,7 @@ Experiment = Annotated[
     | Exactness
     | Privacy
     | Bounds
+    | Worst
     | Splitting
     | Variants
     | Footprint,

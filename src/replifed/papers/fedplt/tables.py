@@ -13,7 +13,7 @@ from replifed.algorithms.registry import method_class
 from replifed.engine.trials import Spent
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import over_repetitions, with_interval
-from replifed.papers.fedplt.measures import kept
+from replifed.papers.fedplt.measures import kept, printed_norms
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, PARTIAL
 from replifed.papers.fedplt.paper import COLUMNS, METHODS, READINGS, STORED, TABLE2, TABLE3, TABLE4, WAITING
 from replifed.papers.inputs import Inputs
@@ -224,6 +224,30 @@ def _show_exactness(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def _worst(inputs: Inputs) -> pd.DataFrame:
+    """Mean factors by local solver and number of steps, beside the ones that are allowed."""
+    own, history = inputs.experiment("worst"), inputs.run("worst", "fedplt")
+    parts = [history[history["solver"] == solver] for solver in own.solvers]
+    history = pd.concat(
+        part.assign(allowed=printed_norms(part, own.rho, part["solver"].iloc[0])) for part in parts
+    )
+    frame = over_repetitions(history, ("solver", "steps"), "factor")
+    means = history.groupby(["solver", "steps"], sort=False)[["norm", "allowed"]].mean()
+    return frame.merge(means.reset_index(), on=["solver", "steps"]).assign(rho=own.rho)
+
+
+def _show_worst(frame: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "Local solver": frame["solver"],
+            "Local epochs": frame["steps"].astype(str),
+            "Error after a round, of that before": [with_interval(row) for _, row in frame.iterrows()],
+            "Norm of the round, linearised": frame["norm"].map("{:.3f}".format),
+            "Allowed: ‖S‖ or ‖S′‖ as printed": frame["allowed"].map("{:.3f}".format),
+        }
+    )
+
+
 def _variants(inputs: Inputs) -> pd.DataFrame:
     """Means over the data sets; 0 local epochs stand for the agents' own numbers."""
     history = pd.concat(
@@ -402,6 +426,14 @@ TABLES = by_name(
         "warm start.",
         _exactness,
         _show_exactness,
+    ),
+    Made(
+        "worst",
+        "A round from the worst direction near the fixed point (Propositions 1 to 3)",
+        "Means over data sets with the printed mean of the losses and ρ = 0.3. All agents take part, without "
+        "noise. A round may bring (x, z) closer by less than the printed factor allows.",
+        _worst,
+        _show_worst,
     ),
     Made(
         "variants",

@@ -1,16 +1,18 @@
 """Table I, needs of the methods: counted on a run; properties of this project's code only inform.
 
-Variables are those "stored in between communication rounds", of which FedLin has two in one round.
+Variables are those "stored in between communication rounds": of rounds, or of messages, as FedLin has two
+exchanges in a round.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from replifed.claims.claim import Claim
 from replifed.claims.quantities import run
 from replifed.papers.fedplt import measures
-from replifed.papers.fedplt.axes import CLAIM
+from replifed.papers.fedplt.axes import CLAIM, readings
 from replifed.papers.fedplt.claims.contributions import arrives, minibatches
 from replifed.papers.fedplt.measures import lines
 from replifed.papers.fedplt.methods import PARTIAL
@@ -23,11 +25,12 @@ _OF_CODE = CLAIM.given(informs=True, artefact="table1")
     "table1.stored", "Table I, variables stored", "2N + 1 for all methods but 5GCS, which stores N + 3."
 )
 def _stored() -> Iterator[Claim]:
-    for method, (each, shared) in STORED.items():
-        yield CLAIM(f"table1.{method}.stored").identity(
-            f"{METHODS[method]} keeps {each if each > 1 else ''}N+{shared} variables between communications.",
-            measures.stores(run("footprint", method), each, shared, WAITING[method]),
-        )
+    for between, waits in (("rounds", dict.fromkeys(STORED, ((), ()))), ("messages", WAITING)):
+        for method, (each, shared) in STORED.items():
+            yield CLAIM(f"table1.{method}.stored", options={"between": between}).identity(
+                f"{METHODS[method]} keeps {each if each > 1 else ''}N+{shared} variables between {between}.",
+                measures.stores(run("footprint", method), each, shared, waits[method]),
+            )
 
 
 @CLAIM.sentence(
@@ -64,9 +67,12 @@ def _single_epoch() -> Iterator[Claim]:
 
 @CLAIM.sentence("table1.partial", "Table I, partial participation", "Fed-PLT, TAMUNA and 5GCS allow it.")
 def _partial() -> Iterator[Claim]:
-    for method in PARTIAL:
-        errors = lines(run("comparison", method), "error", reading="common", solver="gradient", cohort=5)
-        yield _OF_CODE(f"table1.{method}.partial").shape(
+    for method, reading in itertools.product(PARTIAL, readings("common")):
+        errors = lines(
+            reading.run("comparison", method), "error", reading="common", solver="gradient", cohort=5
+        )
+        claim = reading.claims(informs=True, artefact=reading.experiment("table2"))
+        yield claim(f"table1.{method}.partial").shape(
             f"{METHODS[method]} converges to the minimiser with half of the agents in each round.",
             arrives(errors),
             fails="a run that ends farther than 1e-9 from the minimiser",
