@@ -51,7 +51,7 @@ def _row(method: str) -> Iterator[Claim]:
         cells = {cell: one for cell, one in zip(COLUMNS, TABLE2[method], strict=True) if one is not None}
         of_draws = reading._replace(draws="one")
         yield claims(of_draws)(f"table2.{method}.joint").shape(
-            f"The printed rates of {METHODS[method]} are together an ordinary draw of a data set.",
+            f"The printed rates of {METHODS[method]} lie together within the spread over random data sets.",
             measures.joint(
                 tuple(cells.values()), *(rate(reading, method, *cell, clip=True) for cell in cells)
             ),
