@@ -23,7 +23,7 @@ from replifed.operators.bit_allocation import (
     vectors_in_use,
 )
 from replifed.papers.inputs import Inputs
-from replifed.papers.qshed import claims, errata, experiments, measures, model, tables
+from replifed.papers.qshed import axes, claims, errata, experiments, hessians, measures, model, tables
 from replifed.papers.qshed.figures import CASES, CONDITIONS, FIGURES
 from replifed.papers.qshed.paper import LINES, PRINTED_BITS, PRINTED_VALUES
 from replifed.papers.qshed.tables import TABLES
@@ -227,7 +227,7 @@ def test_savings_and_their_bounds_by_hand():
     fast = curve([[1, 1e-5], [1, 1e-5]], **labels)
     slow = curve([[1, 1, 1, 1, 1e-5], [1, 1, 1]], **labels)
     made = Made({("w8a", "qshed"): fast, ("w8a", "nqshed"): slow}, {})
-    saving = claims.saving("giant", "w8a", "nqshed", threshold=1e-4)
+    saving = axes.saving("giant", "w8a", "nqshed", threshold=1e-4)
     assert saving.needs == ("run:w8a/qshed", "run:w8a/nqshed")
     measured = saving(made)
     np.testing.assert_allclose(measured.values, [0.75, 0.5])
@@ -254,7 +254,7 @@ def test_a_run_that_misses_the_target_is_a_bound_and_not_left_unchecked():
     """Without fading the first seed never gets there: its factor is at most what is seen."""
     theirs = both_channels(reaches(None, 8, 8, last=10), reaches(20, 16, 16), variant="rank1_ls")
     made = Made({("w8a", "fednl"): theirs}, {})
-    factor = claims.slowdown("giant", "w8a", "fednl")(made)
+    factor = axes.slowdown("giant", "w8a", "fednl")(made)
     assert factor.values.tolist() == [2, 2, 2] and factor.bounds.tolist() == [-1, 0, 0]
 
 
@@ -298,8 +298,9 @@ def test_the_inferred_settings_answer_all_sentences():
     found = scores.statements(rows)
     assert {one["statement_id"] for one in found if one["inferred"] != "holds"} == set()
     printed = {one["statement_id"] for one in found if one["printed"] == "holds"}
-    assert {"qshed.model.eq11", "qshed.fig1_bits.same"} <= printed
-    assert "qshed.fig1.section1.steady" not in printed  # renewals and dither are fitted
+    assert {"qshed.model.eq11", "qshed.section1.allocation", "qshed.section1.giant.conditioning"} <= printed
+    # Renewals and dither are fitted, and the bits of FedNL's vectors were inferred from the caption.
+    assert not {"qshed.section1.steady", "qshed.fig1_bits.same"} & printed
 
 
 def test_competitors_are_not_pooled(saved_apart):
@@ -396,10 +397,59 @@ def test_every_variant_of_the_settings_has_a_line_of_its_own():
 
 
 def test_bits_that_rise_are_found(made):
-    assert verdict_of("example.ordered", made).verdict == "holds"
+    assert verdict_of("example.ordered.runs", made).verdict == "holds"
     history = made.run("example", "qshed").copy()
     history.loc[history["vector"] == 1, "bits"] = 0
-    assert verdict_of("example.ordered", Made({("example", "qshed"): history}, {})).verdict == "fails"
+    assert verdict_of("example.ordered.runs", Made({("example", "qshed"): history}, {})).verdict == "fails"
+
+
+def test_bits_of_drawn_spectra_that_rise_are_found(monkeypatch):
+    assert model.bits_stay_ordered(spectra=5).all()
+    monkeypatch.setattr(model, "allocate", lambda values, *more: allocate(values, *more)[:, ::-1])
+    assert not model.bits_stay_ordered(spectra=5).any()
+
+
+def test_errors_of_hessians_are_those_of_the_matrices():
+    rng = np.random.default_rng(3)
+    vectors = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    values = np.array([1.0, 0.5, 0.3, 0.1, 0.05, 0.01])
+    H = vectors.T @ np.diag(values) @ vectors
+    received = vectors + 0.1 * rng.standard_normal((6, 6))
+    built = 0.05 * np.eye(6)
+    for i in range(4):
+        built += (values[i] - 0.05) * np.outer(received[i], received[i])
+    found = hessians.squared_error(values, vectors, received, np.array(4))
+    assert found == pytest.approx(np.linalg.norm(H - built) ** 2 / np.linalg.norm(H) ** 2)
+    # Exact vectors leave what is behind them.
+    left = hessians.squared_error(values, vectors, vectors, np.array(4))
+    assert left == pytest.approx(0.04**2 / (values**2).sum())
+
+
+@pytest.fixture(scope="module")
+def allocated():
+    """Errors of a small problem's Hessians, with all allocations."""
+    changed = {"kind": "hessians", "cases": {"default": {}, "overload_clip": {"overload": "clip"}}}
+    table = images()
+    table.X[:, 1] //= 8  # eigenvalues that differ
+    return run("qshed", {**IMAGES, **changed, "components": 17, "replicates": [1, 2, 3, 4, 5]}, table)
+
+
+def test_allocations_of_equal_bits_are_compared(allocated):
+    counts = allocated.groupby(["case", "place", "allocation"]).size()
+    assert len(counts) == 2 * 2 * 7 and (counts == 5 * 3).all()  # five repetitions, three devices
+    bits = allocated.groupby("allocation")["bits"].unique().map(list).to_dict()
+    assert set(bits) == set(hessians.ALLOCATIONS) and all(one == [32] for one in bits.values())
+    # Of 18 coordinates 17 vectors at most are sent.
+    assert allocated.groupby("allocation")["vectors"].max()["even_32"] == 17
+    for rival in ("naive", "even"):
+        worse = allocated.assign(error=np.where(allocated["allocation"] == "heuristic", 2.0, 1.0))
+        better = allocated.assign(error=np.where(allocated["allocation"] == "heuristic", 0.5, 1.0))
+        noise = 1 + 1e-3 * allocated["replicate"]
+        name = f"hessians.w8a.start.{rival}"
+        for history, expected in ((worse, "fails"), (better, "holds")):
+            history = history.assign(error=history["error"] ** noise)
+            made = Made({("w8a_hessians", "qshed"): history}, {})
+            assert verdict_of(name, made).verdict == expected
 
 
 def bits_of_rounds(*rounds, values=(1.0, 0.5, 0.2, 0.1), budget=4):
@@ -463,7 +513,8 @@ def test_what_giant_and_others_lose_is_a_multiple_of_newton_s():
 
     runs = {"giant": run(40, 10, 80), "newton": run(8, 4, 16), "shed": run(30, 20, 60)}
     runs["fednl"] = run(100, 20, 120, "rank1_ls")
-    made = Made({("conditions", name): one for name, one in runs.items()}, {})
+    of = {"shed": "conditions"}
+    made = Made({(of.get(name, "conditions_others"), name): one for name, one in runs.items()}, {})
     found = {}
     for who, what in itertools.product(("giant", "shed", "fednl"), ("conditioning", "heterogeneity")):
         judged = verdict_of(f"conditions.{who}.{what}" + ".giant" * (who == "fednl"), made)

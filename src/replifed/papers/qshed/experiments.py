@@ -22,6 +22,7 @@ from replifed.engine.plans import Planned, execute, in_one_table
 from replifed.engine.simulate import History, simulate
 from replifed.network.fading import Constant, Rayleigh
 from replifed.operators.bit_allocation import allocate
+from replifed.papers.qshed.hessians import errors
 from replifed.papers.qshed.paper import PRINTED_BITS, PRINTED_VALUES
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
@@ -152,6 +153,8 @@ def run(
     """Run all cases, variants, channels and seeds of `method`."""
     if settings.kind == "allocation":
         return _allocations(method, settings, table, progress)
+    if settings.kind == "hessians":
+        return _hessians(method, settings, table, progress)
     return execute(method, settings.seed, _plans(method, settings, table), progress)
 
 
@@ -222,6 +225,17 @@ def _allocation_columns(drawn: Drawn, t: int, before: Any, state: Any, budget: N
         "budget": np.broadcast_to(budget, (R, N))[replicate, device],
         "renewed": renewed[replicate, device],
     }
+
+
+def _hessians(method: str, settings: Experiment, table: Any, progress: Progress) -> pd.DataFrame:
+    """Errors of every device's quantised Hessians, of all cases, which change the overload alone."""
+    changes = cases(method, settings)
+    overloads = {case: settings.with_(changed).overload for case, changed in changes.items()}
+    frames: list[dict[str, Any]] = []
+    for drawn in problems(settings, table):
+        progress("replicates", len(frames), 0)
+        frames += errors(settings, drawn, overloads)
+    return in_one_table(frames)
 
 
 def nearest_spectrum(history: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -131,3 +132,12 @@ def speed_up(history: pd.DataFrame, start: int, end: int) -> Sample:
     before, between, after = (np.log10(gaps[t].sort_index()) for t in (start - 1, middle, end - 1))
     rates = [(before - between) / (middle - start + 1), (between - after) / (end - 1 - middle)]
     return Sample((rates[1] - rates[0]).to_numpy(), seeds=before.index.to_numpy())
+
+
+@quantity
+def hessian_error(history: pd.DataFrame, place: str, case: str, names: Sequence[str]) -> Sample:
+    """Error of quantised Hessians, the mean over devices, by the allocation that is best in the mean."""
+    chosen = history[(history["place"] == place) & (history["case"] == case)]
+    table = chosen.groupby(["allocation", "replicate"])["error"].mean().unstack("allocation")[list(names)]  # noqa: PD010
+    best = table[table.mean().idxmin()]
+    return Sample(best.to_numpy(), seeds=best.index.to_numpy())

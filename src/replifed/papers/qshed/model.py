@@ -12,6 +12,7 @@ from replifed.algorithms.shed import QShed
 from replifed.claims.claim import NotMeasurableError
 from replifed.engine.simulate import simulate
 from replifed.network.fading import Constant
+from replifed.operators.bit_allocation import allocate, vectors_in_use
 from replifed.operators.quantise import draw_dither, interval, quantise, quantise_grown
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
@@ -76,3 +77,19 @@ def bound_holds(b_max: int) -> NDArray:
     if not holds:
         raise NotMeasurableError("kappa_t is 1 or more in all rounds")
     return np.array(holds)
+
+
+def bits_stay_ordered(n: int = 90, b_max: int = 16, rounds: int = 10, spectra: int = 200) -> NDArray:
+    """True for each of random spectra and rounds after which no vector has more bits than the one before.
+
+    Eigenvalues spread over some decades, budgets from 1 to 64 bits a coordinate.
+    """
+    rng = np.random.default_rng(0)
+    decades = rng.uniform(1.0, 8.0, (spectra, 1))
+    values = np.sort(10.0 ** -(decades * rng.random((spectra, n))))[:, ::-1]
+    bits, ordered = np.zeros(values.shape, dtype=int), []
+    for _ in range(rounds):
+        budget = rng.integers(1, 65, spectra)
+        bits = allocate(values, vectors_in_use(bits), bits, budget, b_max)
+        ordered.append((np.diff(bits, axis=1) <= 0).all(axis=1))
+    return np.concatenate(ordered)

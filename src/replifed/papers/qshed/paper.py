@@ -52,4 +52,6 @@ def curve_name(method: str, variant: str) -> str:
 
 def shown_with(experiment: str) -> str:
     """The experiment in whose panels an experiment is drawn: methods and searches beyond it are run apart."""
-    return experiment.removesuffix("_baselines").removesuffix("_halved")
+    for ending in ("_baselines", "_halved", "_others", "_printed"):
+        experiment = experiment.removesuffix(ending)
+    return experiment

@@ -88,7 +88,9 @@ class Fading(fields.Settings):
 class Experiment(fields.Repeated, Options):
     """Logistic regression over channels of few bits."""
 
-    kind: Literal["comparison", "allocation"] = Field(description="compare methods, or follow bits")
+    kind: Literal["comparison", "allocation", "hessians"] = Field(
+        description="compare methods, follow bits, or measure the errors of quantised Hessians"
+    )
     dataset: Name = Field(description="a data set of the catalogue")
     positive: Maybe[Annotated[int, WHOLE]] = Field(None, description="class that is told from the rest")
     pixel_scale: Positive = Field(1, description="what features are divided by")

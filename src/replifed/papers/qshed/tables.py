@@ -13,6 +13,7 @@ from replifed.figures.artefact import Made, by_name
 from replifed.figures.summaries import median_and_range, use_until_target
 from replifed.papers.inputs import Inputs
 from replifed.papers.qshed.experiments import UNLIMITED
+from replifed.papers.qshed.hessians import ALLOCATIONS, PLACES
 from replifed.papers.qshed.paper import CHANNELS, EXPERIMENTS, LINES, THRESHOLDS, curve_name, shown_with
 
 # Q-SHED is not compared with itself, nor with methods that no budget limits.
@@ -86,7 +87,45 @@ def _saving(cell: Any) -> str:
     return f"{'≥ ' if cell.bound else ''}{100 * cell.saving:.0f} %"
 
 
+# Experiments of the errors of Hessians, with the data and the features.
+_OF_HESSIANS = {
+    "fmnist_hessians_printed": "FMNIST, 90 components",
+    "fmnist_hessians": "FMNIST, 89 and a constant",
+    "w8a_hessians": "w8a",
+}
+
+
+def _hessians(inputs: Inputs) -> pd.DataFrame:
+    """One row for each experiment, case, place and allocation: means over devices and repetitions."""
+    rows = []
+    for experiment in inputs.experiments():
+        history = inputs.run(experiment, "qshed")
+        means = history.groupby(["case", "place", "allocation"], sort=False)[["vectors", "bits", "error"]]
+        rows.append(means.mean().reset_index().assign(experiment=experiment))
+    return pd.concat(rows, ignore_index=True)
+
+
+def _render_hessians(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a line for each allocation, with a column for each data set and place."""
+    frame = frame[frame["case"] == "default"]
+    data = frame["experiment"].map(_OF_HESSIANS) + ", " + frame["place"].map(PLACES)
+    cells = frame.assign(data=data, Allocation=frame["allocation"].map(ALLOCATIONS))
+    table = cells.pivot_table("error", "Allocation", "data", sort=False).map("{:.3g}".format)
+    return table.rename_axis(columns=None).reset_index()
+
+
 TABLES = by_name(
+    Made(
+        "hessians",
+        "Errors of quantised Hessians",
+        "Squared Frobenius error of a device's quantised Hessian, as a share of its squared norm, with all "
+        "bits of one round without fading: mean over devices and seeds. Q-SHED's allocation, with either "
+        "choice of q, beside the same bits spread alike over the first vectors; over two, which then have "
+        "the most bits that they may have, it is NQ-SHED's. Coordinates that overload the quantiser wrap "
+        "around.",
+        _hessians,
+        _render_hessians,
+    ),
     Made(
         "rounds",
         "Rounds to a threshold",
@@ -97,5 +136,5 @@ TABLES = by_name(
         "vectors are as good as SHED's: on the same seeds the two take the same rounds.",
         _rounds,
         _render_rounds,
-    )
+    ),
 )
