@@ -232,9 +232,11 @@ def _hessians(method: str, settings: Experiment, table: Any, progress: Progress)
     changes = cases(method, settings)
     overloads = {case: settings.with_(changed).overload for case, changed in changes.items()}
     frames: list[dict[str, Any]] = []
+    done = 0
     for drawn in problems(settings, table):
-        progress("replicates", len(frames), 0)
+        progress("repetitions", done, len(settings.replicates))
         frames += errors(settings, drawn, overloads)
+        done += len(drawn.replicates)
     return in_one_table(frames)
 
 
