@@ -21,7 +21,7 @@ from replifed.papers.qshed.paper import EXPERIMENTS, THRESHOLDS
 _FMNIST = ["features", "split", "start", "search"]  # of GIANT, Newton's method and FedNL
 _OF_SHED = ["renewals", "dither", "overload", "leftover"]
 _W8A = ["split", "start", "search", *_OF_SHED]
-_OF_HESSIANS = ["split", "overload", "q"]  # vectors are sent once, from two models
+_OF_HESSIANS = ["split", "overload"]  # vectors are sent once, from two models
 GAPS = {
     **{f"fmnist{ending}": [*_FMNIST, *_OF_SHED] for ending in ("", "_halved", "_baselines", "_choices")},
     **{f"w8a{ending}": _W8A for ending in ("", "_halved", "_baselines", "_choices")},
@@ -186,12 +186,6 @@ AXES = Axes(
         ),
     ),
     Axis(
-        "q",
-        "Whether contribution 1 is the allocation with the best q, or with the heuristic one, is not said.",
-        Option("heuristic", "printed", "Section IV-C and Algorithm 1, with which the figures are made"),
-        Option("exact", "printed", "problems (7) and (16) minimise over q, too"),
-    ),
-    Axis(
         "target",
         'The relative cost at which "convergence" is counted is not stated.',
         Option("1e-6", "chosen", "the middle one of three"),
@@ -210,7 +204,6 @@ AXES = Axes(
         "fednl": "option 1",
         "vectors": "32 bits",
         "quantiser": "dithered",
-        "q": "heuristic",
         "target": "1e-6",
     },
     # Savings, and what these imply: that runs converge and Q-SHED is ahead. Hessians are counted at the
