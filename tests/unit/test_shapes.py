@@ -217,7 +217,6 @@ FAILING = {
     "fedac.orders.mb_ac_sgd.few*": lambda: [points("mb_ac_sgd", "fedac_1", "fedac_1")],
     "fedac.orders.mb_ac_sgd.many*": lambda: [points("mb_ac_sgd", "fedac_1", "mb_ac_sgd")],
     "qshed.fig?.converges.*": lambda: [stalled()],
-    "fedac.orders.mb_ac_sgd.many": lambda: [points("mb_ac_sgd", "fedac_1", "mb_ac_sgd")],
 }
 
 SHAPES = [
