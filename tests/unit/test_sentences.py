@@ -182,7 +182,7 @@ def test_a_page_opens_with_finding_and_main_claims(tmp_path):
         line(
             "It never stalls. (Figure 1)",
             "**deviates**: it fails in the printed settings; it does not hold in the other settings",
-            *("formula", "fails", "fails", "holds in 33.33 %"),
+            *("formula", "fails", "fails", "so in 1 of 3 cases"),
         ),
     ]
     assert "in the printed settings 2 hold, 3 fail, 0 open, 0 not run." in text
@@ -218,7 +218,7 @@ def test_a_page_shows_axes_sentences_and_deviations(tmp_path):
     ]
     assert "| Section 6 | Cohorts are drawn at random. | not judged | `demo.section6.cohorts` |" in rows
     assert part(text, "What deviates")[-1] == (
-        "| `demo.stalls` | No run stalls. | holds in 33.33 % |  | the floor is that of noise |"
+        "| `demo.stalls` | No run stalls. | so in 1 of 3 cases |  | the floor is that of noise |"
     )
     assert not_claimed(others)[1] == {
         **{"paper": "demo", "place": "Table 1, row 3", "statement": "it is so", "why": "it is defined so"}

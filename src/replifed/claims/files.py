@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -55,6 +56,8 @@ def collect(files: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
     return rows
 
 
+# Of a shape or an identity, `rules` count the cases and say the share that is asked for.
+_CASES = re.compile(r"it is so in (?:at most )?(.*) cases, and has to be in (.*)")
 _COLOURS = {
     rules.NOT_YET: "90",
     **{"holds": "32", "fails": "31", "inconclusive": "33", "unchecked": "90"},
@@ -206,6 +209,9 @@ def number_text(row: Mapping[str, str]) -> str:
         return "holds"
     if row["kind"] == "printed" and not row["published"]:
         return f"gives {100 * float(row['measured']):.4g} % of the numbers"
+    if counted_cases := _CASES.match(row.get("reason", "")):
+        cases, asked = counted_cases.groups()
+        return f"so in {cases} cases{f', {asked} asked' * (asked != '100 %')}"
     if row["kind"] == "shape" or (row["kind"] == "identity" and not row["published"]):
         return f"holds in {100 * float(row['measured']):.4g} %"
     ends = ("pi_low", "pi_high") if row["pi_low"] else ("ci_low", "ci_high")
