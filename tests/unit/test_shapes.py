@@ -1,12 +1,14 @@
 """Data that make each shape fail, as it says in `fails`: a check that cannot fail is no claim."""
 
 import fnmatch
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from replifed.claims.curves import Curves, log_linear_fit
+from replifed.claims.curves import Curves
 from replifed.claims.quantities import Quantity, _first, _noted, as_measured
 from replifed.claims.rules import FAILS
 from replifed.claims.samples import Sample
@@ -16,7 +18,7 @@ from replifed.papers.fedgradmp import measures as gradmp
 from replifed.parts import paper_names
 
 # Papers of which this file has no data yet.
-PENDING = {"fedht"}
+PENDING = {}
 
 
 def verdict(claim, *stand_ins):
@@ -217,6 +219,60 @@ FAILING = {
     "fedac.orders.mb_ac_sgd.few*": lambda: [points("mb_ac_sgd", "fedac_1", "fedac_1")],
     "fedac.orders.mb_ac_sgd.many*": lambda: [points("mb_ac_sgd", "fedac_1", "mb_ac_sgd")],
     "qshed.fig?.converges.*": lambda: [stalled()],
+}
+
+# --- FedHT ----------------------------------------------------------------------------------------
+
+
+def rounds_that_grow(*ends):
+    """Curves by K, of which a larger K is slower: round at which each has come down."""
+    rounds = np.arange(11)
+    return {
+        K: Curves(rounds, np.array([1, 2]), np.array([np.where(rounds < end, 8.0, 1.0)] * 2))
+        for K, end in zip((3, 10), ends, strict=True)
+    }
+
+
+def above(theta=2.0):
+    """Errors that grow from round to round, with their biases and the settings of the bound."""
+    errors = {K: Curves(np.arange(4), np.array([1]), theta ** np.arange(4.0)[None]) for K in (3, 10)}
+    return [errors, {3: 0.0, 10: 0.0}, SimpleNamespace(condition=1.05, sparsity=9600, planted=1)]
+
+
+def of_support(share):
+    """Last models of two seeds and two spreads, with this share of the support on one of them."""
+    lines = [
+        (level, seed, t, share if (level, seed) == ("1", 2) else 1.0)
+        for level in ("0.1", "1")
+        for seed in (1, 2)
+        for t in (0, 1)
+    ]
+    table = pd.DataFrame(lines, columns=["level", "replicate", "round", "recovered"])
+    return table.assign(local_steps=10)
+
+
+def left(*errors):
+    """Logarithms of the errors that are left, by K from 3 on."""
+    return {3 + number: Sample(np.log10([one] * 2)) for number, one in enumerate(errors)}
+
+
+def at_steps(step):
+    """A search of one level and K."""
+    record = {"step": step, "score": 1.0, "steps": [step], "scores": [1.0], "rejected": [], "chaotic": False}
+    return {"levels": {"": {"by_local_steps": {"3": record}}}}
+
+
+FAILING |= {
+    "fedht.fig1.*.monotone*": lambda: [rounds_that_grow(2, 7)],
+    "fedht.theory.bias.smaller": lambda: [np.array([1.5, 11.0])],
+    "fedht.theory.remark3.support": lambda: [{"one": 0.1, "other": 0.2}],
+    "fedht.theory.*.slight_k": lambda: [np.array([[1.0, 0.95, 0.8]])],
+    "fedht.bias.*.slight_k*": lambda: [left(0.01, 0.02)],
+    "fedht.bias.*.bound*": above,
+    "fedht.bias.*.support*": lambda: [of_support(0.9)],
+    "fedht.tuning.*.grid": lambda: [at_steps(1.0), at_steps(0.1), at_steps(100.0)],
+    "fedht.partitions.*.unbalanced": lambda: [SimpleNamespace(cluster=np.repeat([0, 1], 10))],
+    "fedht.partitions.*.balanced": lambda: [SimpleNamespace(cluster=np.repeat([0, 1], [10, 30]))],
 }
 
 SHAPES = [

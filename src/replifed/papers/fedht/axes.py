@@ -2,13 +2,14 @@
 
 At a common step no method has a free setting. Elsewhere FedHT and FedIterHT choose K as well as the step, and
 Distributed-IHT, whose K is 1, the step alone. So orders between FedHT and FedIterHT have equal freedoms in
-every reading, as have those between the K of Figure 1 and the levels of Figure 2; orders against
+all settings, as have those between the K of Figure 1 and the levels of Figure 2; orders against
 Distributed-IHT have them at a common step alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.statements import Statements, slug
@@ -45,12 +46,12 @@ AXES = Axes(
     ),
     Axis(
         "step of the remarks",
-        "At which step Remarks 2 and 3 compare numbers of local steps K; Figure 1 does not say either.",
+        "At which step the remarks on the theorems compare methods and numbers of local steps K.",
         Option("1/(6 l)", "printed", "Theorems 1 and 2, of which the remarks speak, for every K"),
         Option(
             "own",
             "chosen",
-            "Section 5, where Figure 1 stands, searches steps; each K takes its best",
+            "Section 5 searches steps; each K takes its best",
             against="the theorems' step is the same for every K",
         ),
         Option("common", "fitted", "as in Figure 3, for every K; three times the theorems' step"),
@@ -63,14 +64,32 @@ AXES = Axes(
     ),
     Axis(
         "K",
-        "Number of local steps in Figures 2, 3 and 6.",
-        Option("searched", "printed", "Section 5: the best of 3, 5, 8 and 10"),
-        Option(
-            "largest",
-            "chosen",
-            "at a common step no method then has a setting of its own",
-            against="Section 5 searches K",
+        "Number of local steps in Figures 2, 3 and 6, of which none states it.",
+        Option("searched", "printed", "Section 5: the best of 3, 5, 8 and 10, with its step"),
+        *(
+            Option(
+                K,
+                "chosen",
+                f"one of the four that Section 5 searches, {words}; at one step for all no method has then a "
+                "setting of its own",
+                against="Section 5 searches K",
+            )
+            for K, words in (
+                ("10", "the largest"),
+                ("8", "the next"),
+                ("5", "the second"),
+                ("3", "the smallest"),
+            )
         ),
+    ),
+    Axis(
+        "K of the remarks",
+        "At which number of local steps Section 4 compares FedIterHT with FedHT.",
+        Option("10", "chosen", "the condition of Remark 3 asks least at the largest K"),
+        Option("8", "chosen", "one of the four of Section 5"),
+        Option("5", "chosen", "one of the four of Section 5"),
+        Option("3", "chosen", "the smallest of the four of Section 5"),
+        Option("searched", "chosen", "each method at the best of the four, with its step, as in Section 5"),
     ),
     Axis(
         "levels",
@@ -80,7 +99,7 @@ AXES = Axes(
     ),
     Axis(
         "level",
-        "Level of heterogeneity in Figures 1 and 3.",
+        "Level of heterogeneity (alpha, beta) in Figures 1 and 3.",
         Option("(0.1, 0.1)", "chosen", "the first of the pairs that Section 5.1 prints"),
         Option("(1, 1)", "chosen", "the last of them; a common step saves more there"),
     ),
@@ -104,24 +123,80 @@ AXES = Axes(
             "chosen",
             "Section 5 prints it for the two data sets beside MNIST; public re-implementations take it here",
         ),
+        Option(
+            "100",
+            "chosen",
+            "the non-zeros tau* of each client's own model",
+            not_run="the theorems ask for a tau above tau*",
+        ),
+    ),
+    Axis(
+        "tau of MNIST",
+        "Whether the 500 weights that are kept on MNIST are those of the whole model or of each class.",
+        Option(
+            "500 of all weights",
+            "chosen",
+            "problem (2) bounds the non-zeros of the whole variable, here of 784 x 10 weights",
+        ),
+        Option(
+            "500 in each class",
+            "chosen",
+            "each class has a vector of 784 weights; a public re-implementation thresholds each at 500",
+            against="it hardly binds: pixels at the border are always zero",
+        ),
     ),
     Axis(
         "loss",
-        "Scale of the squared loss, on which the printed steps depend; the appendix with the losses is lost.",
-        Option("half the mean square", "chosen", "problem (2) has an expectation, and so a mean"),
+        "Scale of the losses, on which the printed steps depend; the appendix with the losses is lost.",
+        Option("means, squares halved", "chosen", "problem (2) has an expectation, and so a mean"),
+        Option(
+            "means, squares whole",
+            "chosen",
+            "as common",
+            kind="equivalent",
+            not_run="it is the other one at half the steps, which the search covers but at the ends",
+        ),
+    ),
+    Axis(
+        "second arguments",
+        "Whether the second argument of N(., .) is a variance where it is a number.",
+        Option(
+            "variances", "printed", "Section 5.1: N(v, Sigma) with the matrix Sigma, which is a covariance"
+        ),
+        Option(
+            "standard deviations",
+            "chosen",
+            "a public re-implementation takes it so",
+            not_run="at (1, 1) it is the same, and at (0.1, 0.1) clients would differ by a tenth as much",
+        ),
+    ),
+    Axis(
+        "parts",
+        "Whether each of the 200 parts of the real data goes to one client; Table 2, with the number of "
+        "clients, is lost.",
+        Option("each once", "chosen", "two of them make 100 clients, as many as in the simulations"),
+        Option(
+            "with repetition",
+            "chosen",
+            "each client picks at random",
+            not_run="some samples would have no client, and their loss no part in f",
+        ),
     ),
     Axis(
         "clients",
         "In which coordinates clients differ where the bias is seen; no experiment of the paper has a known "
         "solution.",
         Option(
+            "minimisers differ on the support",
+            "chosen",
+            "as those of the simulations' clients, whose models have one support",
+        ),
+        Option(
             "minimisers differ everywhere",
             "chosen",
-            "planted least squares at the theorems' step: at all alpha one solution and one gradient at it, "
-            "while clients' minimisers differ in all coordinates",
+            "in all coordinates, with one solution and one gradient at it at all alpha",
             against="clients of the simulations differ on their common support alone",
         ),
-        Option("minimisers differ on the support", "chosen", "as those of the simulations' clients"),
     ),
     Axis(
         "gradients",
@@ -140,50 +215,109 @@ AXES = Axes(
     inferred={
         "step": "common",
         "step of the remarks": "common",
-        "K": "largest",
+        "K": "10",
+        "K of the remarks": "10",
         "levels": "one step",
         "level": "(0.1, 0.1)",
         "batch": "50",
         "tau": "200",
-        "loss": "half the mean square",
-        "clients": "minimisers differ everywhere",
+        "tau of MNIST": "500 of all weights",
+        "loss": "means, squares halved",
+        "second arguments": "variances",
+        "parts": "each once",
+        "clients": "minimisers differ on the support",
         "gradients": "full",
     },
     # Whoever needs a fifth of the rounds needs fewer.
     fitted_on=("fig3.simulation1", "fig3.fewer"),
+    # Steps, K and levels are gaps of figures, which share their experiments: their claims name them, too.
+    gaps={
+        "simulation1": ["batch", "tau", "loss", "second arguments"],
+        "simulation2": ["batch", "tau", "loss", "second arguments"],
+        "e2006": ["batch", "loss", "parts"],
+        "rcv1": ["batch", "loss", "parts"],
+        "mnist": ["batch", "loss", "tau of MNIST", "parts"],
+        "mnist_classes": ["batch", "loss", "tau of MNIST", "parts"],
+        "biased": ["step of the remarks"],
+        "dissimilar": ["clients", "gradients"],
+        "dissimilar_support": ["clients", "gradients"],
+        "dissimilar_noisy": ["clients", "gradients"],
+        "dissimilar_support_noisy": ["clients", "gradients"],
+    },
 )
 
-SIMULATED = {"level": "(0.1, 0.1)", "batch": "50", "tau": "200"}
-# Readings, by what histories call them.
-REMARKS = {"theory": "1/(6 l)", "own": "own", "common": "common"}
-FIGURE1 = {name: {"step of the remarks": step, **SIMULATED} for name, step in REMARKS.items()}
+Options = Mapping[str, str]
+# What the experiments of each kind have in common.
+_LOSS = {"loss": "means, squares halved"}
+OF_SIMULATION = {"batch": "50", "tau": "200", "second arguments": "variances", **_LOSS}
+OF_REAL = {"batch": "50", "parts": "each once", **_LOSS}
+OF_MNIST = {
+    "mnist": {**OF_REAL, "tau of MNIST": "500 of all weights"},
+    "mnist_classes": {**OF_REAL, "tau of MNIST": "500 in each class"},
+}
+_MILD = {"level": "(0.1, 0.1)", **OF_SIMULATION}
+LOCAL_STEPS = ("10", "8", "5", "3")
+
+
+class Reading(NamedTuple):
+    """Curves by what histories call them: a reading, and K where it is not searched."""
+
+    name: str
+    K: int | None = None
+
+
+# Settings by reading.
+REMARKS = {
+    name: {"step of the remarks": step, **_MILD}
+    for name, step in (
+        ("theory", "1/(6 l)"),
+        ("printed", "printed grid"),
+        ("own", "own"),
+        ("common", "common"),
+    )
+}
+FIGURE1 = {
+    name: {"step": step, **_MILD}
+    for name, step in (("printed", "printed grid"), ("own", "own"), ("common", "common"))
+}
 FIGURE2 = {
-    "own": {"step": "own", "K": "searched", "levels": "own steps", "batch": "50", "tau": "200"},
-    "equal": {"step": "common", "K": "largest", "levels": "one step", "batch": "50", "tau": "200"},
+    "printed": {"step": "printed grid", "K": "searched", "levels": "own steps", **OF_SIMULATION},
+    "own": {"step": "own", "K": "searched", "levels": "own steps", **OF_SIMULATION},
+    "equal": {"step": "common", "K": "10", "levels": "one step", **OF_SIMULATION},
 }
-FIGURE3 = {
-    "printed": {"step": "printed grid", "K": "searched", **SIMULATED},
-    "own": {"step": "own", "K": "searched", **SIMULATED},
-    "common": {"step": "common", "K": "largest", **SIMULATED},
-    "theory": {"step": "1/(6 l)", "K": "largest", **SIMULATED},
+_AT_ONE_STEP = (("common", "common"), ("theory", "1/(6 l)"))
+FIGURE3: dict[Reading, Options] = {
+    Reading("printed"): {"step": "printed grid", "K": "searched", **_MILD},
+    Reading("own"): {"step": "own", "K": "searched", **_MILD},
+    **{
+        Reading(name, int(K)): {"step": step, "K": K, **_MILD}
+        for name, step in _AT_ONE_STEP
+        for K in LOCAL_STEPS
+    },
 }
-# Each method at the best of its K, and at one step, where FedHT and FedIterHT have one K, too.
-FASTER_AT_BEST = {
-    name: {"step of the remarks": step, **SIMULATED}
-    for name, step in (("printed", "printed grid"), ("own", "own"))
+# FedIterHT and FedHT: each at the best of its K, or both at one step and one K.
+FASTER: dict[Reading, Options] = {
+    **{
+        Reading(name): {"step of the remarks": step, "K of the remarks": "searched", **_MILD}
+        for name, step in (("printed", "printed grid"), ("own", "own"))
+    },
+    **{
+        Reading(name, int(K)): {"step of the remarks": step, "K of the remarks": K, **_MILD}
+        for name, step in _AT_ONE_STEP
+        for K in LOCAL_STEPS
+    },
 }
-FASTER_AT_ONE_STEP = {name: FIGURE1[name] for name in ("theory", "common")}
 FIGURE6 = {
-    "printed": {"step": "printed grid", "K": "searched", "batch": "50"},
-    "own": {"step": "own", "K": "searched", "batch": "50"},
+    "printed": {"step": "printed grid", "K": "searched"},
+    "own": {"step": "own", "K": "searched"},
 }
 THEOREMS = {"step of the remarks": "1/(6 l)"}
 # Of the bias, by experiment.
 PLANTED = {
     f"dissimilar{name}": {"clients": f"minimisers differ {where}", "gradients": gradients}
     for name, where, gradients in (
-        ("", "everywhere", "full"),
         ("_support", "on the support", "full"),
+        ("", "everywhere", "full"),
         ("_noisy", "everywhere", "noisy minibatches"),
         ("_support_noisy", "on the support", "noisy minibatches"),
     )
@@ -192,6 +326,8 @@ PLANTED = {
 _ENDINGS = {"printed grid": "printed", "own": "own", "common": "common", "1/(6 l)": "theory"}
 _ENDINGS |= {"minimisers differ on the support": "support", "noisy minibatches": "noisy"}
 _OF_AXIS = {("level", "(1, 1)"): "(1, 1)", ("batch", "full"): "full batch"}
+_OF_AXIS |= {("tau of MNIST", "500 in each class"): "classes"}
+_OF_AXIS |= {(axis, K): f"{K} steps" for axis in ("K", "K of the remarks") for K in LOCAL_STEPS[1:]}
 
 
 def _suffix(options: Mapping[str, str]) -> str:

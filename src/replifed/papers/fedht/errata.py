@@ -6,7 +6,7 @@ import numpy as np
 
 from replifed.algorithms.base import Round
 from replifed.algorithms.fedht import FedHT
-from replifed.algorithms.hard_thresholding import fedht_rate
+from replifed.algorithms.hard_thresholding import fedht_rate, fediterht_rate
 from replifed.claims.errata import Errata, Outcome
 from replifed.engine.simulate import simulate
 from replifed.operators.hard_threshold import hard_threshold
@@ -147,6 +147,26 @@ def _distance_bound(power: int) -> Outcome:
     bound = fedht_rate(kappa, tau, 1, K).theta ** history.rounds * errors[0] ** 2
     worst = float((errors**power / bound).max())
     return Outcome(worst <= 1 + 1e-12, f"at most {worst:.3g} times the bound in {history.rounds[-1]} rounds")
+
+
+@ERRATA.add(
+    "theta_one",
+    place="Theorems 1 and 2",
+    printed="theta lies in (0, 1) for tau at or above the printed bound",
+    corrected="with K = 1 for tau above the bound: at it theta is 1, as 1 + 2 alpha is there 12 kappa / "
+    "(12 kappa - 1), or its root; with more local steps also at the bound",
+    forms=(1, 2),
+)
+def _theta_at_the_bound(local_steps: int) -> Outcome:
+    """theta_1 at kappa = 1, and theta_2 at kappa = 625/588: there the printed bounds are whole numbers."""
+    thetas = []
+    for rate, kappa, tau in ((fedht_rate, 1.0, 1937), (fediterht_rate, 625 / 588, 9217)):
+        found = rate(kappa, tau, 1, local_steps)
+        assert abs(found.least_sparsity - tau) < 1e-6
+        thetas.append(found.theta)
+    return Outcome(
+        max(thetas) < 1 - 1e-12, f"theta_1 = {thetas[0]:.6g} and theta_2 = {thetas[1]:.6g} at the bounds"
+    )
 
 
 @ERRATA.add(

@@ -4,8 +4,8 @@ Readings of "the step size" stand side by side. In `own`, as the text says, each
 best step, and the best number of local steps K at that. In `common`, all methods take one step that
 local gradient steps of every client tolerate, a fixed fraction of 1/l with l the clients' largest
 smoothness constant, and the largest K. In `equal`, all levels of heterogeneity take the common step of
-the last one, so that Figure 2 compares levels at one step. In `printed` (Figures 3 and 6), each method takes
-the best step of the coarse grid, which is the paper's, even where that lies at the grid's edge. In `theory`
+the last one, so that Figure 2 compares levels at one step. In `printed`, each method takes the best step
+of the coarse grid, which is the paper's, even where that lies at the grid's edge or diverges. In `theory`
 (Figures 1 and 3, mildest level) all methods take the theorems' step, 1/(6 l).
 """
 
@@ -24,9 +24,10 @@ from replifed.algorithms.hard_thresholding import RATES
 from replifed.algorithms.registry import method_class
 from replifed.engine.plans import Planned, execute
 from replifed.engine.search import Grid, Search
-from replifed.engine.simulate import nonzeros, objective
+from replifed.engine.simulate import Metric, nonzeros, objective
 from replifed.engine.trials import Check, Spent, Trials, best_printed, tune_steps
 from replifed.operators.hard_threshold import hard_threshold
+from replifed.papers.fedht.by_class import SoftmaxByClass
 from replifed.papers.fedht.simulations import biased, planted, simulation, simulations
 from replifed.papers.fedht.supports import support_words
 from replifed.problems.clients import stacked
@@ -49,6 +50,11 @@ FOR_REFERENCE = "fedavg"
 # Readings in which one step, half of 1/l or less, is for all methods.
 AT_A_SHORT_STEP = ("common", "equal", "theory")
 METRICS = {"objective": objective, "nonzeros": nonzeros}
+
+
+def recovered(planted: NDArray) -> Metric:
+    """Share of the planted coordinates, a mask, that the server's model has."""
+    return lambda _, seen: (seen["server"][:, planted] != 0).mean(axis=-1)
 
 
 # --- Methods, data and levels ---------------------------------------------------------------------
@@ -76,8 +82,13 @@ def algorithm(
     method: str, settings: of.Common, K: int, step: NDArray | float, batch: int | None, **more: Any
 ):
     """Build `method` with those of the experiment's settings that it has."""
-    offered = {"sparsity": settings.sparsity, "local_steps": K, "step": step, "batch": batch}
+    offered = {"sparsity": kept(settings), "local_steps": K, "step": step, "batch": batch}
     return method_class(method)(**{k: v for k, v in offered.items() if k in _settable(method)}, **more)
+
+
+def kept(settings: of.Common) -> int:
+    """Non-zeros that a threshold leaves, of all classes together."""
+    return settings.sparsity * (getattr(settings, "classes", None) or 1)
 
 
 def _settable(method: str) -> set[str]:
@@ -90,17 +101,22 @@ def problem(settings: Compared, level: str, replicate: int, table: Any = None, p
         return simulation(settings, _variances(level), replicate)
     client, dtype = partition.clients[replicate], np.dtype(settings.dtype)
     if settings.loss == "softmax":
-        return _images(table, client, dtype)
+        return _images(settings, table, client, dtype)
     X, y = table.X.astype(dtype), table.y.astype(dtype)
     return SparseLinearModel(X, y, loss_named(settings.loss), client)
 
 
-def _images(table: Any, client: NDArray, dtype: np.dtype) -> DenseLinearModel:
+def _images(settings: of.DataSet, table: Any, client: NDArray, dtype: np.dtype) -> DenseLinearModel:
     """Softmax regression on pixels in [0, 1], stacked by client."""
     held = [np.flatnonzero(client == i) for i in range(int(client.max()) + 1)]
     X, y, sizes = stacked([[(table.X[rows], table.y[rows]) for rows in held]], dtype)
     X /= 255
-    return DenseLinearModel(X, y, loss_named("softmax", int(table.y.max()) + 1), sizes=sizes)
+    loss = loss_named("softmax", int(table.y.max()) + 1)
+    if settings.classes is None:
+        return DenseLinearModel(X, y, loss, sizes=sizes)
+    found = SoftmaxByClass(X, y, loss, sizes=sizes)
+    found.kept = kept(settings)
+    return found
 
 
 def _variances(level: str) -> tuple[float, float]:
@@ -161,13 +177,10 @@ def _tune_levels(method: str, settings: Compared, levels: list[str], trials: Tri
     for number, level in enumerate(levels):
         own = {K: of_levels[number] for K, of_levels in searches.items()}
         by_k = {str(K): one.record() for K, one in own.items()}
-        if level in (every[0], every[-1]):
-            for K, one in _printed(own, tuning.steps, make, trials, number).items():
-                by_k[str(K)] |= {
-                    "printed_step": one.step,
-                    "printed_score": one.score,
-                    "printed_chaotic": one.chaotic,
-                }
+        # Figure 1 draws every K of a simulation, on the first level.
+        printed = _printed(own, tuning.steps, make, trials, number, every_k=bool(level) and level == every[0])
+        for K, one in printed.items():
+            by_k[str(K)] |= one
         _, _, best = min((one.chaotic, one.score, K) for K, one in own.items())
         found[level] = {"local_steps": best, "by_local_steps": by_k}
     if levels != [""]:
@@ -180,22 +193,37 @@ def _tune_levels(method: str, settings: Compared, levels: list[str], trials: Tri
 
 
 def _printed(
-    own: dict[int, Search], steps: Sequence[float], make: Callable[..., Any], trials: Trials, number: int
-) -> dict[int, Search]:
+    own: dict[int, Search],
+    steps: Sequence[float],
+    make: Callable[..., Any],
+    trials: Trials,
+    number: int,
+    *,
+    every_k: bool,
+) -> dict[int, dict[str, Any]]:
     """The best steps of the printed grid, by K, among what the searches have found.
 
-    One K is drawn, that with the lowest score; so those whose scores are all above that of a stable step are
-    left out.
+    Of `every_k`, or of those from whose scores it follows which one is best. Where all printed steps diverge,
+    the shortest is taken, and marked as chaotic, without a score.
     """
     lowest = {}
     for K, one in own.items():
         scores = dict(zip(one.steps, one.scores, strict=True))
         lowest[K] = min(scores[step] for step in steps)
-    found: dict[int, Search] = {}
+    found: dict[int, dict[str, Any]] = {}
     for K in sorted(lowest, key=lambda K: (lowest[K], K)):
-        if np.isinf(lowest[K]) or any(not one.chaotic and one.score < lowest[K] for one in found.values()):
+        behind = any(
+            not one["printed_chaotic"] and one["printed_score"] < lowest[K] for one in found.values()
+        )
+        diverges = bool(np.isinf(lowest[K]))
+        if not every_k and found and (behind or diverges):
             break
-        found[K] = best_printed(own[K], steps, partial(make, K, None), trials, number)
+        if diverges:
+            step, score, chaotic = min(steps), None, True
+        else:
+            best = best_printed(own[K], steps, partial(make, K, None), trials, number)
+            step, score, chaotic = best.step, best.score, best.chaotic
+        found[K] = {"printed_step": step, "printed_score": score, "printed_chaotic": chaotic}
     return found
 
 
@@ -237,14 +265,18 @@ def curves(method: str, settings: Compared, tuned: dict) -> Iterator[Curve]:
                 yield Curve(level, "theory", K, batch, step, largest == K)
         if method in COMPARED_OVER_LEVELS and len(levels) > 1:  # Figure 2
             yield Curve(level, "equal", largest, batch, searched[last]["common_step"], True)
-        if level in (first, last):
-            printed = [one | {"K": int(K)} for K, one in by_k.items() if "printed_step" in one]
-            if printed:
-                best = min(printed, key=lambda one: (one["printed_chaotic"], one["printed_score"], one["K"]))
-                yield Curve(level, "printed", best["K"], batch, best["printed_step"], True)
+        printed = {int(K): one for K, one in by_k.items() if "printed_step" in one}
+        best = min(printed, key=lambda K: (printed[K]["printed_chaotic"], _score(printed[K]), K))
+        for K in sorted({best, *swept}):
+            yield Curve(level, "printed", K, batch, printed[K]["printed_step"], best == K)
         if level == first and settings.full_batch_replicates:
             yield Curve(level, "own", own, None, by_k[str(own)]["step"], True)
             yield Curve(level, "common", largest, None, common, True)
+
+
+def _score(printed: dict[str, Any]) -> float:
+    """Of a printed step; infinite where all diverge."""
+    return np.inf if printed["printed_score"] is None else printed["printed_score"]
 
 
 def _theorems_step(smoothness: float) -> float:
@@ -292,6 +324,9 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
             continue
         data = _data(settings, together, replicate, table, partition)
         supports = support_words(data.dim) if getattr(settings, "supports", False) else {}
+        more = dict(supports)
+        if settings.problem == "simulation":
+            more["recovered"] = recovered(np.arange(data.dim) < settings.planted)
         for (batch, K, twins), group in groups.items():
             # Several readings may come to one run.
             points = sorted({(curve.level, curve.step) for curve in group})
@@ -311,7 +346,7 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
                     "chaotic": lambda ran: ran.chaotic,
                     "twin_difference": lambda ran: ran.difference,
                 },
-                metrics=METRICS | supports,
+                metrics=METRICS | more,
                 twins="recorded" if twins else None,
                 record_every=settings.record_every,
                 options={"seldom": dict.fromkeys(supports, near_end.__eq__)},
@@ -420,6 +455,6 @@ def _to_solution(
         replicates=[replicate],
         rounds=settings.rounds,
         labels={**labels, "replicate": replicate},
-        metrics={**METRICS, "error": error},
+        metrics={**METRICS, "error": error, "recovered": recovered(x_star != 0)},
         record_every=settings.record_every,
     )

@@ -24,14 +24,14 @@ from replifed.claims.curves import (
     rounds_to,
     slowness,
 )
-from replifed.claims.multiplicity import LEVEL
 from replifed.claims.quantities import as_it_stands, joined, least, quantity
 from replifed.claims.samples import Sample, paired
 from replifed.claims.searches import within
-from replifed.intervals import mean_interval
 from replifed.papers.fedht.paper import METHODS, ordered_levels
 from replifed.papers.fedht.supports import NAME, apart, supports
-from replifed.papers.inputs import TWINS
+
+# Least effect of an order where the text names none.
+ANY = 1e-9
 
 
 @quantity
@@ -174,14 +174,6 @@ def lower_at(fast: Curves, base: Curves, fast_rounds: int, baseline_rounds: int)
 
 
 @quantity
-def at_least(least: float, *shares: float) -> Measured:
-    """True for each share that is at least so large."""
-    return Measured(
-        np.array(shares) >= least, seeds=1, note=f"shares: {', '.join(f'{one:.3g}' for one in shares)}"
-    )
-
-
-@quantity
 def bits_a_round(history: pd.DataFrame, *columns: str) -> float:
     """Bits that are sent each round."""
     one = history[history["round"] > 0].sort_values("round").iloc[0]
@@ -296,53 +288,57 @@ class Ends(NamedTuple):
 
     seeds: NDArray  # ascending, (n,)
     last: NDArray  # masks, (n, coordinates)
-    from_twins: NDArray  # the larger share in which they differ from a twin's, (n,)
     late_change: NDArray  # the share in which they differ from those recorded before, (n,)
     chaotic: bool  # a run is sensitive to rounding
 
     def take(self, which: NDArray) -> Ends:
         """Those of some seeds, by index."""
-        seeds, last, from_twins, late_change, chaotic = self
-        return Ends(seeds[which], last[which], from_twins[which], late_change[which], chaotic)
+        seeds, last, late_change, chaotic = self
+        return Ends(seeds[which], last[which], late_change[which], chaotic)
 
 
 @quantity
 def last_supports(lines: pd.DataFrame) -> Ends:
-    """Supports at the end of one curve's runs, of those that did not diverge and have twins."""
-    kept = [name for name in lines if name.startswith(NAME)]
-    if not any(name.endswith(TWINS) for name in kept):
-        raise NotMeasurableError("supports, or those of twins, were not kept")
+    """Supports at the end of one curve's runs, of those that did not diverge."""
+    kept = [name for name in lines if name.startswith(NAME) and name.count(".") == 1]
+    if not kept:
+        raise NotMeasurableError("supports were not kept")
     lines = lines[np.isfinite(lines[kept].to_numpy(np.float64)).all(axis=1)].sort_values("replicate")
     if lines.empty:
         raise NotMeasurableError("all runs diverged")
     end, before = (lines[lines["round"] == when] for when in sorted(lines["round"].unique())[:-3:-1])
     before = before[before["replicate"].isin(end["replicate"])]
     last = supports(end)
-    from_twins = np.maximum(*(apart(last, supports(end, twin)) for twin in TWINS))
     seeds, chaotic = end["replicate"].to_numpy(int), bool(lines["chaotic"].any())
-    return Ends(seeds, last, from_twins, apart(last, supports(before)), chaotic)
+    return Ends(seeds, last, apart(last, supports(before)), chaotic)
 
 
 @quantity
 def end_apart(names: Sequence[str], *ends: Ends) -> Measured:
-    """Share in which two methods' last supports differ, less that in which a run and its twins do.
+    """Share in which two methods' last supports differ, less that in which one method's do on another split.
 
-    Of the two methods that are hardest to tell apart. A seed whose twins were not kept is left out.
+    Of the two methods that are hardest to tell apart. On another split one method's minibatches are others,
+    too; of the two methods the one counts whose supports differ more from split to split.
     """
     pairs = []
     for (name, one), (other, two) in itertools.combinations(zip(names, ends, strict=True), 2):
         seeds = np.intersect1d(one.seeds, two.seeds)
-        if not len(seeds):
-            raise NotMeasurableError("no seed of both methods has twins")
+        if len(seeds) < 2:
+            raise NotMeasurableError("no two seeds of both methods")
         a, b = (end.take(np.searchsorted(end.seeds, seeds)) for end in (one, two))
-        across, within = apart(a.last, b.last), np.maximum(a.from_twins, b.from_twins)
+        across, within = apart(a.last, b.last), np.maximum(_to_others(a.last), _to_others(b.last))
         note = f"{METHODS[name]} and {METHODS[other]} are nearest: their supports differ in a share of "
-        note += f"{across.mean():.3g}, a run's and its twins' in up to {within.max():.3g}"
+        note += f"{across.mean():.3g}, one method's on two splits in up to {within.mean():.3g}"
         pairs.append((across - within, note))
     values, note = min(pairs, key=lambda pair: pair[0].mean())
     late = (f"{METHODS[name]} {end.late_change.mean():.3g}" for name, end in zip(names, ends, strict=True))
     note += f"; over the last fifth of the rounds they change by {', '.join(late)}"
     return Measured(values, note=note, chaotic=any(end.chaotic for end in ends))
+
+
+def _to_others(last: NDArray) -> NDArray:
+    """Mean share in which each seed's support differs from those of the others, (n,)."""
+    return np.array([apart(one, np.delete(last, at, axis=0)).mean() for at, one in enumerate(last)])
 
 
 # --- Partitions and searches ---------------------------------------------------------------------
@@ -370,6 +366,38 @@ def original(*kinds: tuple[str, str]) -> Measured:
     return Measured(np.array([kind == "original" for kind, _ in kinds]), seeds=1)
 
 
+# --- Recovery of a support ---------------------------------------------------------------------
+
+
+@quantity
+def recovered(curve: Curves) -> Sample:
+    """Share of the planted coordinates that the last models have; none of a run that has diverged."""
+    share = last(curve)
+    return replace(share, values=np.where(np.isfinite(share.values), share.values, 0.0))
+
+
+@quantity
+def recovers_more(one: Curves, other: Curves) -> Measured:
+    """Share of the planted coordinates that the last models have, less that of another method."""
+    a, b = recovered(one), recovered(other)
+    note = f"shares of the planted coordinates at the end: {a.mean:.3g} and {b.mean:.3g}"
+    return as_it_stands(a - b).measured(note=f"{note}{lost(one, other)}")
+
+
+@quantity
+def recovers_all(history: pd.DataFrame) -> Measured:
+    """For each seed and spread, whether the last model at the largest K has the whole planted support."""
+    history = history[history["local_steps"] == history["local_steps"].max()]
+    by_level = [
+        recovered(curves(history, "recovered", level=one)) for one in ordered_levels(history["level"])
+    ]
+    shares = joined(*by_level)
+    found = ", ".join(f"{one.mean:.3g}" for one in by_level)
+    return Measured(
+        shares.values >= 1, seeds=shares.repetitions, note=f"mean share of the support, by alpha: {found}"
+    )
+
+
 # --- Dissimilar clients --------------------------------------------------------------------------
 
 
@@ -386,20 +414,6 @@ def larger(ends: dict[int, Sample], others: dict[int, Sample]) -> Measured:
     one, other = ends[max(ends)], others[max(others)]
     note = f"|x - x*|^2 left, geometric means: {one.antilog:.3g} against {other.antilog:.3g}"
     return (one - other).measured(note=note)
-
-
-@quantity
-def somewhere(*differences: Measured) -> Measured:
-    """In which cases a difference is positive, by the interval of its mean; one case more was not tried."""
-    level = 1.0 - LEVEL / len(differences)  # Bonferroni's: any one of them is enough
-    found = [mean_interval(one.values, level)[1] > 0 for one in differences]
-    return Measured(
-        np.array([*found, False]),
-        bounds=np.array([0] * len(found) + [1]),
-        seeds=len(differences[0].values),
-        chaotic=any(one.chaotic for one in differences),
-        note=f"found on {sum(found)} of {len(found)} problems; others may exist",
-    )
 
 
 @quantity

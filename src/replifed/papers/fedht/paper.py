@@ -21,6 +21,7 @@ EXPERIMENTS = {
     "e2006": "E2006-tfidf",
     "rcv1": "RCV1",
     "mnist": "MNIST",
+    "mnist_classes": "MNIST, τ in each class",
     "planted": "Planted problem",
     "biased": "One minimiser",
     "dissimilar": "Dissimilar clients",
@@ -59,7 +60,7 @@ PRINTED = "best step of the printed grid"
 COMPARISON_READINGS = {"printed": PRINTED, **READINGS}
 REAL_READINGS = {"printed": PRINTED, "own": READINGS["own"]}
 # Figure 2 compares levels of heterogeneity, so there "common" means common to the levels.
-LEVEL_READINGS = {"own": READINGS["own"], "equal": "one step at all levels"}
+LEVEL_READINGS = {"printed": PRINTED, "own": READINGS["own"], "equal": "one step at all levels"}
 
 
 def level_name(level: str) -> str:

@@ -63,6 +63,10 @@ class DataSet(Compared):
     dataset: Name = Field(description="a data set of the catalogue")
     partition: Shards = Field(description="how the samples are split between the clients")
     supports: bool = Field(False, description="whether the models' supports near the end are kept")
+    classes: Maybe[Count] = Field(
+        None,
+        description="number of classes, each of which keeps `sparsity` weights; by default they share them",
+    )
 
 
 class Planted(Common, fields.Recorded):

@@ -35,10 +35,11 @@ _COMMON = (
     "(and best K)."
 )
 _LEVELS = (
-    "Two readings of the step size: each method at its own best step (and best K) at each level, and one "
-    "step for all levels, half the inverse of the largest smoothness constant at (1, 1)."
+    "Three choices of the step: each method at the best step of the printed grid (and best K) at each level, "
+    "at its own best step (and best K), and one step for all levels, half the inverse of the largest "
+    "smoothness constant at (1, 1)."
 )
-_PAGES = "The PDF has a page for each reading; the first is shown."
+_PAGES = "The PDF has a page for each choice of the step; the first is shown."
 _AXES = "The PDF has a page for each horizontal axis."
 _BANDS = (
     "Lines: means over seeds; bands: 95 % intervals of the mean. A cross marks the round in which a seed "
@@ -166,10 +167,10 @@ OBJECTIVES = (
         "fig1",
         title="Figure 1: number of local steps",
         caption="Objective against communication rounds of FedHT and FedIterHT for each number of local "
-        "steps K, on both simulations at (0.1, 0.1). Readings of the step size: 1/(6 l), as the theorems "
-        f"have it, of which the remarks on K speak; {_COMMON} {_BANDS}",
+        "steps K, on both simulations at (0.1, 0.1). Steps: the best of the printed grid for each K; 1/(6 l), "
+        f"as the theorems have it, of which the remarks on K speak; {_COMMON} {_BANDS}",
         source=lambda inputs: _objectives(
-            inputs, READINGS, levels=[0], every_K=True, named=("level", "method")
+            inputs, COMPARISON_READINGS, levels=[0], every_K=True, named=("level", "method")
         ),
         rows=[BY_EXPERIMENT, By("method", METHODS)],
         columns=[_SHORT],
@@ -199,7 +200,7 @@ OBJECTIVES = (
         title="Figure 3: against Distributed-IHT on the simulations",
         caption="Objective of FedHT, FedIterHT and Distributed-IHT, on Simulation I with dense FedAvg for "
         "reference, against communication rounds and local iterations, on both simulations at (0.1, 0.1) "
-        "and (1, 1). Readings of the step size: each method at the best step of the printed grid, of which "
+        "and (1, 1). Steps: each method at the best step of the printed grid, of which "
         "few converge on Simulation I; 1/(6 l), as the theorems have it, at (0.1, 0.1) and without FedAvg; "
         f"{_COMMON} {_DOTTED}. The PDF has a page for each level and horizontal axis. {_BANDS}",
         source=lambda inputs: _objectives(inputs, COMPARISON_READINGS, levels=[0, -1]),
@@ -212,7 +213,7 @@ OBJECTIVES = (
         "fig3_full_batch",
         title="Figure 3 with full local gradients",
         caption="The same methods as in Figure 3 with all local samples in each gradient, at (0.1, 0.1). "
-        f"Readings of the step size, of which none is printed: {_COMMON} {_DOTTED}. {_AXES}",
+        f"Steps, of which none is printed: {_COMMON} {_DOTTED}. {_AXES}",
         source=lambda inputs: _objectives(inputs, READINGS, full_batch=True),
         pages=[BY_LEVEL, X("round", "iterations")],
         rows=[_SHORT],
@@ -222,10 +223,10 @@ OBJECTIVES = (
     figure(
         "fig6",
         title="Figure 6: against Distributed-IHT on real data",
-        caption="Objective of FedHT, FedIterHT and Distributed-IHT, with dense FedAvg for reference, "
-        "against communication rounds, local iterations and bits, on E2006-tfidf, RCV1 and MNIST; each "
-        "method at its own best step and K, and at the best step of the printed grid, which ends far below "
-        f"the best on RCV1. {_AXES} {_BANDS}",
+        caption="Objective of FedHT, FedIterHT and Distributed-IHT, on MNIST with dense FedAvg for "
+        "reference, against communication rounds, local iterations and bits, on E2006-tfidf, RCV1 and MNIST, "
+        "there with τ = 500 of all weights and in each class; each method at its own best step and K, and at "
+        f"the best step of the printed grid, which ends far below the best on RCV1. {_AXES} {_BANDS}",
         source=lambda inputs: _objectives(inputs, REAL_READINGS),
         pages=[X("round", "iterations", "bits")],
         rows=[BY_EXPERIMENT],
