@@ -109,7 +109,7 @@ def test_what_is_left_is_compared_by_spread_by_k_and_by_method():
 
 
 def test_a_support_is_recovered_if_the_last_model_at_the_largest_k_has_all_of_it():
-    """Planted: at the smaller K a coordinate is missing, at the larger one on one seed at the stronger spread."""
+    """Planted: a coordinate is missing at the smaller K, and at the larger one on one seed."""
     lines = [
         (level, K, seed, t, 0.9 if t == 0 or K == 3 or (level, seed) == ("1", 2) else 1.0)
         for level in ("0.5", "1")
@@ -148,7 +148,7 @@ def of_both_rates(monkeypatch, fault):
 
 
 def a_larger_tau_is_asked(monkeypatch):
-    """17 in place of 16 in the theorems' conditions on tau: then theta is below one with one local step, too."""
+    """17 in place of 16 in the theorems' conditions on tau: then theta is below one at K = 1, too."""
 
     def stronger(rate, kappa, tau, tau_star, local_steps):
         found = rate(kappa, tau, tau_star, local_steps)

@@ -163,6 +163,16 @@ def against_baseline(fast: Curves, base: Curves, baseline_rounds: int, *, ratio:
 
 
 @quantity
+def sooner(one: Curves, other: Curves, base: Curves, baseline_rounds: int) -> Measured:
+    """Rounds that `other` needs more than `one` to what Distributed-IHT has after `baseline_rounds`."""
+    a, b = (against_baseline(curve, base, baseline_rounds, ratio=False) for curve in (one, other))
+    if a.bounds.any() or b.bounds.any() or len(a.values) != len(b.values):
+        raise NotMeasurableError("a method does not get there on every seed")
+    note = f"mean rounds: {a.values.mean():.4g} and {b.values.mean():.4g}"
+    return Measured(b.values - a.values, note=note, chaotic=a.chaotic or b.chaotic)
+
+
+@quantity
 def lower_at(fast: Curves, base: Curves, fast_rounds: int, baseline_rounds: int) -> Measured:
     """Objective of Distributed-IHT after `baseline_rounds` less that of FedIterHT after `fast_rounds`."""
     fast, base = paired(fast, base)

@@ -167,8 +167,8 @@ OBJECTIVES = (
         "fig1",
         title="Figure 1: number of local steps",
         caption="Objective against communication rounds of FedHT and FedIterHT for each number of local "
-        "steps K, on both simulations at (0.1, 0.1). Steps: the best of the printed grid for each K; 1/(6 l), "
-        f"as the theorems have it, of which the remarks on K speak; {_COMMON} {_BANDS}",
+        "steps K, on both simulations at (0.1, 0.1). Steps: the best of the printed grid for each K; "
+        f"1/(6 l), as the theorems have it, of which the remarks on K speak; {_COMMON} {_BANDS}",
         source=lambda inputs: _objectives(
             inputs, COMPARISON_READINGS, levels=[0], every_K=True, named=("level", "method")
         ),
