@@ -126,10 +126,14 @@ def test_a_support_is_recovered_if_the_last_model_at_the_largest_k_has_all_of_it
 # -- claims on formulas: each fails for another formula, or holds where the sizes would allow it ------
 
 
+class Nothing:
+    """Inputs of what reads no run."""
+
+
 def verdict(name):
     """Of a claim that reads no run, with the formulas as they are now."""
     (claim,) = [one for one in CLAIMS if one.id == f"fedht.theory.{name}"]
-    return judge(claim, as_measured(claim.expression(SimpleNamespace()))).verdict
+    return judge(claim, as_measured(claim.expression(Nothing()))).verdict
 
 
 def a_root_is_lost(monkeypatch):
