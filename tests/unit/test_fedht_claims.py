@@ -338,6 +338,7 @@ def test_what_hangs_on_rounding_has_no_order(part, method):
         one.id for one in CLAIMS if one.id in after.index and any(n.endswith(f"/{method}") for n in one.needs)
     ]
     told = after.loc[concerned, "verdict"]
+    told = told[told != "unchecked"]  # of K that were not run
     assert len(told) >= 4
     assert set(told) == {"inconclusive"}
     assert (after["reason"] + after["note"])[told.index].str.contains("rounding").all()
