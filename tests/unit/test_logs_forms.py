@@ -21,6 +21,7 @@ from replifed.errors import DataError, ReplifedError
 from replifed.logs.histories import logged, settings_of
 from replifed.logs.names import guess
 from replifed.logs.reading import read
+from replifed.logs.values import holding
 from replifed.problems import from_clients
 
 METHODS = {"fed_avg": 0.9, "scaffold": 0.8}
@@ -270,6 +271,43 @@ def test_names_in_braces_are_columns_and_where_chooses(capsys):
     text = Path("demo/settings.yaml").read_text()
     assert '"epsilon": 0.1' in text and "until: 5" in text
     assert main(["judge", "demo"]) == 0
+
+
+def test_every_where_counts_and_numbers_are_numbers(capsys):
+    for method in METHODS:
+        for tau in ("1e-1", "1"):
+            for data in ("a9a", "w8a"):
+                for seed in range(2):
+                    put(
+                        f"logs/{method}_{data}_tau{tau}_seed{seed}.csv",
+                        frame(method, seed).to_csv(index=False),
+                    )
+    said = "--files", "{method}_{data}_tau{tau}_seed{seed}.csv", "--where"
+    for number, more in enumerate((["tau=1e-1", "data=a9a"], ["tau=.1", "--where", "data=a9a"])):
+        assert new(*said, *more, "--to", str(number)) == 0
+        text = Path(f"{number}/demo/settings.yaml").read_text()
+        assert 'where: {"tau": 0.1, "data": "a9a"}' in text
+    assert new(*said, "tau=0.2") == 2
+    assert "no line has tau = 0.2; tau is 1, 0.1" in capsys.readouterr().err
+    assert new(*said, "tau=1", "--where", "tau=2", "--to", "3") == 2
+    assert "--where tau=2: tau is to be 1, too; give one value" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted", "found"),
+    [
+        (["0.10", "1e-1", ".1", "a"], 0.1, [0, 1, 2]),
+        ([0.1, 1.0], "1e-1", [0]),
+        ([True, False], "true", [0]),
+        ([1, 0], True, [0]),
+        ([f"{10**24 + 1}", f"{10**24 + 2}"], f"{10**24 + 1}", [0]),
+        ([np.nan, 1.0], "nan", []),
+        (["None", None], "None", [0]),
+        (pd.Categorical([1, 2]), "1", [0]),
+    ],
+)
+def test_a_line_is_chosen_by_its_value(values, wanted, found):
+    assert np.flatnonzero(holding(pd.Series(values), wanted)).tolist() == found
 
 
 def test_other_files_are_named_and_none_is_run(capsys):

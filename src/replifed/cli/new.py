@@ -39,17 +39,21 @@ def add(commands: Any) -> None:
     text = "make it a paper on logs of runs made elsewhere: those in this folder, which are copied"
     paper.add_argument("--from-logs", type=Path, metavar="FOLDER", help=text)
     stated = paper.add_argument_group("logs", "what the logs mean, where that is not clear by itself")
+
+    def add_several(option: str, what: str, text: str) -> None:
+        stated.add_argument(f"--{option}", action="extend", nargs="+", default=[], metavar=what, help=text)
+
     text = "which of these logs, such as '{method}_rcv1_{seed}.csv'; other names in braces are columns"
-    stated.add_argument("--files", nargs="+", metavar="PATTERN", help=text)
+    add_several("files", "PATTERN", text)
     for side in ("lower", "higher"):
         text = f"columns of the logs that are better when {side}"
-        stated.add_argument(f"--{side}", nargs="+", default=[], metavar="METRIC", help=text)
+        add_several(side, "METRIC", text)
     for meaning, text in _COLUMNS.items():
         stated.add_argument(f"--{meaning}", metavar="COLUMN", help=f"column of {text}")
     text = "names of columns that are runs each, such as '{method}' or '{method} - {metric}'"
     stated.add_argument("--wide", metavar="PATTERN", help=text)
     text = "only lines whose columns have these values, such as data=a9a epsilon=0.1"
-    stated.add_argument("--where", nargs="+", default=[], metavar="COLUMN=VALUE", help=text)
+    add_several("where", "COLUMN=VALUE", text)
     stated.add_argument("--until", type=int, metavar="ROUND", help="the last round that counts")
     text = "runs stop once they are done: one that ends early keeps its last values"
     stated.add_argument("--stopped", action="store_true", default=None, help=text)
@@ -110,16 +114,18 @@ def _paper(arguments: argparse.Namespace) -> None:
 
 def _stated(arguments: argparse.Namespace) -> dict[str, Any]:
     """Settings of the experiment that the options state (`logs.settings.Experiment`)."""
-    from replifed.settings.reading import read_value
+    from replifed.logs.values import number_or_text
 
     columns = {key: value for key in _COLUMNS if (value := getattr(arguments, key)) is not None}
-    where = {}
+    where: dict[str, Any] = {}
     for one in arguments.where:
         column, equals, text = one.partition("=")
         if not equals or not column:
             raise ConfigError(f"--where {one}: give COLUMN=VALUE, such as data=a9a")
-        where[column] = read_value(text, f"--where {one}")
-    files = arguments.files or []
+        value = number_or_text(text)
+        if where.setdefault(column, value) != value:
+            raise ConfigError(f"--where {one}: {column} is to be {where[column]}, too; give one value")
+    files = arguments.files
     given = {
         "logs": files[0] if len(files) == 1 else files,
         "wide": arguments.wide,

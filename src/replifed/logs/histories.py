@@ -19,7 +19,7 @@ from replifed.logs.meanings import FILE, LINE
 from replifed.logs.reading import check_lines
 from replifed.logs.reading import read as read_log
 from replifed.logs.settings import Experiment
-from replifed.logs.values import floats, spoilt
+from replifed.logs.values import floats, holding, number_or_text, spoilt
 from replifed.logs.wide import stacked
 from replifed.settings.messages import errors_in, line
 
@@ -64,16 +64,9 @@ def read(folder: Path, settings: Experiment) -> Logged:
 
 def placed(frame: pd.DataFrame, named: Mapping[str, str], name: str) -> pd.DataFrame:
     """Return the table of a log with the file's name, and what that says in braces, as columns."""
-    added = {key: text if key in ("method", "seed") else _typed(text) for key, text in named.items()}
+    # `where` and axes take what a name says for a number, if it is one.
+    added = {key: text if key in ("method", "seed") else number_or_text(text) for key, text in named.items()}
     return frame.assign(**added, **{FILE: name})
-
-
-def _typed(text: str) -> Any:
-    """Return what a name says as a number, if it is one: `where` compares it with numbers."""
-    number = floats(pd.Series([text], dtype=object)).iloc[0]
-    if np.isnan(number):
-        return text
-    return int(number) if number % 1 == 0 and abs(number) < 2**53 else float(number)
 
 
 def logged(frames: Sequence[pd.DataFrame], settings: Experiment) -> Logged:
@@ -89,11 +82,10 @@ def logged(frames: Sequence[pd.DataFrame], settings: Experiment) -> Logged:
         rounds, and no last round that counts is stated; reported seeds are missing, or were tuned on.
     """
     remarks: list[str] = []
-    frames = [_mapped(frame, settings, remarks) for frame in frames]
-    whole = pd.concat(frames, ignore_index=True)
+    mapped = [_mapped(frame, settings, remarks) for frame in frames]
+    whole = pd.concat(mapped, ignore_index=True)
     if whole.empty:
-        chosen = ", ".join(f"{key} = {one!r}" for key, one in settings.where.items())
-        raise DataError(f"where: no line has {chosen}" if chosen else "the logs have no line")
+        raise DataError(_none_chosen(frames, settings.where) if settings.where else "the logs have no line")
     whole["replicate"] = _numbered(whole["replicate"], remarks)
     labels = _labels(whole["method"])
     whole["method"] = whole["method"].map({label: name for name, label in labels.items()})
@@ -132,7 +124,7 @@ def _mapped(frame: pd.DataFrame, settings: Experiment, remarks: list[str]) -> pd
     for column, value in settings.where.items():
         if isinstance(value, (list, tuple, dict, set)):
             raise DataError(f"where: {column} is to have one value, not {value}")
-        frame = frame[frame[_known(frame, column, named)] == value]
+        frame = frame[holding(frame[_known(frame, column, named)], value)]
     mapped = pd.DataFrame({FILE: frame[FILE] if FILE in frame else pd.Series(named, frame.index)})
     used = [FILE, *settings.where]
     for meaning, otherwise in (("method", "method"), ("seed", 1), ("round", 0)):
@@ -169,6 +161,17 @@ def _mapped(frame: pd.DataFrame, settings: Experiment, remarks: list[str]) -> pd
     others = [one for one in frame.columns.drop_duplicates(keep=False) if one not in used]
     floating = {f"{_OTHER}{one}": floats(frame[one]) for one in others if frame[one].dtype.kind == "f"}
     return pd.concat([mapped, pd.DataFrame(floating, frame.index)], axis=1)
+
+
+def _none_chosen(frames: Sequence[pd.DataFrame], where: Mapping[str, Any]) -> str:
+    """Say which values no line has, and what its columns hold."""
+    chosen = ", ".join(f"{column} = {value}" for column, value in where.items())
+    there = {
+        column: dict.fromkeys(str(one) for frame in frames if column in frame for one in frame[column])
+        for column in where
+    }
+    known = (f"; {column} is {_listed(values)}" for column, values in there.items() if values)
+    return f"where: no line has {chosen}{''.join(known)}"
 
 
 def _whole_if_so(label: Any) -> Any:

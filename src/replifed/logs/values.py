@@ -45,6 +45,35 @@ def spoilt(values: pd.Series) -> pd.Series:
     return lost[~lost.astype(str).str.strip().str.lower().isin(_NO_NUMBER)]
 
 
+def holding(values: pd.Series, wanted: object) -> pd.Series:
+    """Mask of the values that are a wanted one: numbers as numbers, so that 1e-1 is 0.1, and texts as texts.
+
+    >>> holding(pd.Series(["0.10", "1e-1", "a9a", None]), "0.1").tolist()
+    [True, True, False, False]
+    """
+    if values.dtype.kind == "b" and isinstance(wanted, str):
+        return values.astype(str).str.lower() == wanted.strip().lower()
+    same = values.notna() & (values.astype(str) == str(wanted))
+    number = _one_number(wanted)
+    return same if abs(number) >= _LARGEST else same | (floats(values) == number)
+
+
+def number_or_text(text: str) -> int | float | str:
+    """Text as a number, if it is one.
+
+    >>> number_or_text("1e-1"), number_or_text("3.0"), number_or_text("a9a")
+    (0.1, 3, 'a9a')
+    """
+    number = _one_number(text)
+    if np.isnan(number) or (abs(number) >= _LARGEST and text.strip().isdecimal()):
+        return text
+    return int(number) if abs(number) < _LARGEST and number % 1 == 0 else number
+
+
+def _one_number(value: object) -> float:
+    return float(floats(pd.Series([value], dtype=object)).iloc[0])
+
+
 def floats(values: pd.Series) -> pd.Series:
     """Numbers as floats; what is no number is NaN."""
     return _parsed(values).astype(float)
