@@ -397,7 +397,7 @@ FAULTY_FRAMES = {
     "columns": (lambda f: pd.concat([f, f[["loss"]] + 5], axis=1), {}, "two columns are called loss; rename"),
     "no lines": (lambda f: f[:0], {}, "the logs have no line"),
     "lists": (lambda f: f, {"where": {"seed": [1, 2]}}, "where: seed is to have one value, not [1, 2]"),
-    "kinds": (lambda f: f, {"where": {"seed": "1"}}, "where: no line has seed = '1'"),
+    "kinds": (lambda f: f, {"where": {"seed": "x"}}, "where: no line has seed = x; seed is 1, 2"),
     "complex": (lambda f: f.assign(loss=f["loss"] + 1j), {}, "loss holds '(0.56+1j)', which is no number"),
     "times": (lambda f: f.assign(loss=pd.Timedelta(1)), {}, "loss holds '0 days 00:00:00"),
     "dates": (lambda f: f.assign(round=pd.Timestamp("2020")), {}, "round holds '2020-01-01 00:00:00'"),
@@ -690,6 +690,24 @@ def test_a_new_paper_from_logs_is_judged_as_it_stands(tmp_path, monkeypatch, cap
     lines = runpy.run_path("demo/figures.py")["FIGURES"]["fig1"].lines.values()
     assert {line.label for line in lines} == {"FedAvg", "SCAFFOLD"}
     assert len({line.color for line in lines}) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "kind", "rests"),
+    [([], "authors' logs", "authors' logs"), (["--own"], "own runs", "own runs on the paper's data")],
+)
+def test_claims_rest_on_whose_runs_they_are(tmp_path, monkeypatch, capsys, more, kind, rests):
+    monkeypatch.chdir(tmp_path)
+    write_logs()
+    assert main([*NEW, "--lower", "loss", *more]) == 0
+    assert f"evidence: {kind}" in capsys.readouterr().out
+    assert f'evidence: "{kind}"' in Path("demo/settings.yaml").read_text()
+    assert main(["judge", "demo"]) == 0
+    assert f"\nevidence: {rests}\n" in capsys.readouterr().out
+    statements = pd.read_csv("demo/results/statements.csv")
+    assert set(statements["evidence"]) == {rests}
+    page = Path("demo/results/report.html").read_text().replace("&#39;", "'")
+    assert f'data-head="rests on">{rests}<' in page
 
 
 def test_a_paper_of_one_method_is_judged_as_it_stands(tmp_path, monkeypatch, capsys):

@@ -140,4 +140,7 @@ def _in_words(rows: Sequence[Mapping[str, str]], sentences: Sequence[Any]) -> It
 
 
 def _ending(rows: Sequence[Mapping[str, str]], results: Path) -> list[str]:
-    return [*scores.in_lines(scores.statements(rows)), f"page: {results / 'report.html'}"]
+    statements = scores.statements(rows)
+    rests = dict.fromkeys(one["evidence"] for one in statements if one["evidence"])
+    evidence = f"evidence: {', '.join(rests)}"
+    return [*scores.in_lines(statements), evidence, f"page: {results / 'report.html'}"]

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from replifed.claims.evidence import OWN
 from replifed.cli.arguments import add_command
 from replifed.errors import ConfigError
 from replifed.parts import name_fault
@@ -58,6 +59,8 @@ def add(commands: Any) -> None:
     text = "runs stop once they are done: one that ends early keeps its last values"
     stated.add_argument("--stopped", action="store_true", default=None, help=text)
     text = "of what each line is the best, such as eta: it is no run"
+    text = "the runs are your own: claims rest on own runs, not on the authors' logs"
+    stated.add_argument("--own", action="store_const", const=OWN, help=text)
     stated.add_argument("--best-over", metavar="NAME", help=text)
 
 
@@ -134,5 +137,6 @@ def _stated(arguments: argparse.Namespace) -> dict[str, Any]:
         "until": arguments.until,
         "stopped": arguments.stopped,
         "best_over": arguments.best_over,
+        "evidence": arguments.own,
     }
     return {key: value for key, value in given.items() if value not in (None, {}, [])}

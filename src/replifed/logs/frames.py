@@ -63,6 +63,8 @@ def judge(
     """
     if not isinstance(frame, pd.DataFrame):
         raise ConfigError(f"runs are to be a data frame, not of {type(frame).__name__}; pandas reads files")
+    if "evidence" in settings:
+        raise ConfigError("evidence: claims in Python state it by Statements(NAME, runs=...)")
     claims = [claims] if isinstance(claims, Claim) else list(claims)
     for claim in claims:
         if not isinstance(claim, Claim):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from replifed.claims.evidence import LOGS
 from replifed.errors import ConfigError, DataError, counted, meant, unknown_name
 from replifed.logs import files, meanings, names, unopened
 from replifed.logs.histories import Logged, logged, placed
@@ -364,6 +365,8 @@ def described(found: Proposal, runs: Logged | None) -> list[str]:
     whole = pd.concat(_stacked(found), ignore_index=True)
     read_as = ", ".join(_listed(found.settings["logs"]))
     lines = [f"{counted(len(found.frames), 'log')}, read as {read_as}"]
+    if (evidence := found.settings.get("evidence")) is not None:
+        lines.append(f"evidence: {evidence}" + "; give --own if the runs are yours" * (evidence == LOGS))
     lines += [f"{meaning}: column {column}" for meaning, column in found.settings["columns"].items()]
     for name in found.metrics:
         values = floats(whole[name])

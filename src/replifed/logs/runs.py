@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from replifed.claims import curves as of
 from replifed.claims import printed as of_print
 from replifed.claims.claim import NotMeasurableError
+from replifed.claims.evidence import LOGS
 from replifed.claims.quantities import Quantity, quantity, run
 from replifed.claims.samples import Sample
 from replifed.errors import ConfigError, unknown_name
@@ -39,12 +40,18 @@ class Runs:
     metrics : the better side, "lower" or "higher", by metric.
     methods : of the experiment; by default any.
     experiment : its name in the settings.
+    evidence : what claims on them rest on, as `Statements` is told.
     """
 
     def __init__(
-        self, metrics: Mapping[str, str], methods: list[str] | None = None, experiment: str = "runs"
+        self,
+        metrics: Mapping[str, str],
+        methods: list[str] | None = None,
+        experiment: str = "runs",
+        evidence: str = LOGS,
     ) -> None:
         self.metrics, self.methods, self.experiment = dict(metrics), methods, experiment
+        self.evidence = evidence
 
     @classmethod
     def of(cls, file: str | os.PathLike[str], experiment: str) -> Runs:
@@ -56,9 +63,8 @@ class Runs:
         if experiment not in experiments:
             raise ConfigError(f"{settings}: {unknown_name('experiment', experiment, experiments)}")
         one = experiments[experiment]
-        return cls(
-            {name: each["better"] for name, each in one["metrics"].items()}, one["methods"], experiment
-        )
+        better = {name: each["better"] for name, each in one["metrics"].items()}
+        return cls(better, one["methods"], experiment, one.get("evidence", LOGS))
 
     def history(self, method: str) -> Quantity:
         """History of a method, with the columns replicate, round and the metrics."""

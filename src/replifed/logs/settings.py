@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from replifed.claims.evidence import LOGS
 from replifed.settings import fields
 from replifed.settings.fields import Maybe, refusal
 
@@ -77,6 +78,9 @@ class Experiment(fields.Experiment):
         None, description="of what each line is the best, such as eta or seeds: it is no run"
     )
     tuned_on: Maybe[fields.Replicates] = Field(None, description="seeds on which the methods were tuned")
+    evidence: Literal["authors' logs", "own runs"] = Field(
+        LOGS, description="whose runs these are: those behind the paper's numbers, or others"
+    )
     data: Literal["synthetic", "original", "substitute", "surrogate"] = Field(
         "original", description="data of the runs; on surrogates claims stay unchecked"
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from replifed.claims.evidence import LOGS
 from replifed.errors import ConfigError, ReplifedError
 from replifed.logs.histories import Logged, checked
 from replifed.logs.propose import FOLDER, Proposal, described, metric_name, propose
@@ -42,7 +43,7 @@ def write(
     draft = folder / "settings.yaml"
     if folder.exists() and (not folder.is_dir() or any(one != draft for one in folder.iterdir())):
         raise ConfigError(f"{folder} exists already; remove it, or choose another name")
-    found = Proposal(source, _merged(_left_behind(name, draft), stated))
+    found = Proposal(source, {"evidence": LOGS, **_merged(_left_behind(name, draft), stated)})
     try:
         propose(found, better)
         runs = found.runs()
