@@ -258,7 +258,13 @@ def test_a_run_that_diverges_in_any_column_has_diverged():
     lost = (frame["method"] == "SCAFFOLD") & frame["seed"].isin([2, 5]) & (frame["round"] > 7)
     frame.loc[lost, "loss"], frame.loc[lost, "accuracy"] = np.nan, 0.1
     read = logged([frame.drop(columns="grad")], settings_of({"accuracy": "higher"}))
-    assert read.remarks == ["scaffold: loss ends in no number in the seeds 2, 5, which diverged"]
+    lost = "scaffold: loss ends in no number in the seeds 2, 5, which diverged"
+    lost += " (unless settings say ignore: [loss])"
+    assert read.remarks == [lost]
+    ignoring = logged([frame.drop(columns="grad")], settings_of({"accuracy": "higher"}, ignore=["loss"]))
+    assert not ignoring.frame["diverged"].any() and not ignoring.remarks
+    with pytest.raises(ReplifedError, match="unknown column 'los'; did you mean 'loss'"):
+        logged([frame], settings_of({"accuracy": "higher"}, ignore=["los"]))
     known = Histories({"scaffold": read.history("scaffold")})
     assert RUNS.survives("scaffold", "accuracy")(known).values.tolist() == [
         True,
@@ -271,6 +277,7 @@ def test_a_run_that_diverges_in_any_column_has_diverged():
     assert RUNS.last("scaffold", "accuracy")(known).bounds.tolist() == [0, -1, 0, 0, -1, 0]
     whole = logged([frame.drop(columns="loss")], settings_of({"accuracy": "higher"}))
     lost = "scaffold: grad ends in no number in the seeds 1, 2, 3, 4, 5 and 1 more, which diverged"
+    lost += " (unless settings say ignore: [grad])"
     assert whole.remarks == [lost]
     # Nor is it a result if accuracy was evaluated for the last time before.
     seldom = frame.drop(columns="grad").assign(accuracy=frame["accuracy"].where(frame["round"] % 7 == 0))

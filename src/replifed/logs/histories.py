@@ -16,9 +16,9 @@ from replifed.claims.copies import originals
 from replifed.errors import ConfigError, DataError, unknown_name
 from replifed.logs import files
 from replifed.logs.meanings import FILE, LINE
-from replifed.logs.reading import check_lines
 from replifed.logs.reading import read as read_log
 from replifed.logs.settings import Experiment
+from replifed.logs.texts import check_lines
 from replifed.logs.values import floats, holding, number_or_text, spoilt
 from replifed.logs.wide import stacked
 from replifed.settings.messages import errors_in, line
@@ -57,7 +57,7 @@ def read(folder: Path, settings: Experiment) -> Logged:
         table = read_log(log.path)
         frames.append(placed(table.frame, log.named, log.path.relative_to(folder).as_posix()))
         said += table.said
-    check_lines(folder, frames)
+    check_lines(folder, sum(map(len, frames)))
     runs = logged(frames, settings)
     return runs._replace(remarks=[*dict.fromkeys(said), *runs.remarks], files=[log.path for log in found])
 
@@ -158,6 +158,7 @@ def _mapped(frame: pd.DataFrame, settings: Experiment, remarks: list[str]) -> pd
     if wanted["client"] is not None:
         return _over_clients(frame, mapped, settings, named, remarks)
     # A run that diverges in any number has diverged, whichever is judged.
+    used += [_known(frame, one, named) for one in settings.ignore]
     others = [one for one in frame.columns.drop_duplicates(keep=False) if one not in used]
     floating = {f"{_OTHER}{one}": floats(frame[one]) for one in others if frame[one].dtype.kind == "f"}
     return pd.concat([mapped, pd.DataFrame(floating, frame.index)], axis=1)
@@ -398,9 +399,9 @@ def _divergence(
             lost &= bool(shown and np.isfinite(run).any())
     if (diverged := ends.any(axis=1)).any():
         called = name.removeprefix(_OTHER)
-        remarks.append(
-            f"{method}: {called} ends in no number in the {_seeds(table.index[diverged])}, which diverged"
-        )
+        cure = f" (unless settings say ignore: [{called}])" * (called != name)
+        lost = _seeds(table.index[diverged])
+        remarks.append(f"{method}: {called} ends in no number in the {lost}, which diverged{cure}")
     return ends.ravel()
 
 

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from replifed.claims.evidence import LOGS
 from replifed.settings import fields
 from replifed.settings.fields import Maybe, refusal
 
@@ -74,12 +73,15 @@ class Experiment(fields.Experiment):
     stopped: bool = Field(
         False, description="runs stop once they are done: one that ends early keeps its last values"
     )
+    ignore: fields.Distinct[fields.Text] = Field(
+        default_factory=list, description="columns whose end says nothing of whether a run diverged"
+    )
     best_over: Maybe[fields.Text] = Field(
         None, description="of what each line is the best, such as eta or seeds: it is no run"
     )
     tuned_on: Maybe[fields.Replicates] = Field(None, description="seeds on which the methods were tuned")
     evidence: Literal["authors' logs", "own runs"] = Field(
-        LOGS, description="whose runs these are: those behind the paper's numbers, or others"
+        "authors' logs", description="whose runs these are: those behind the paper's numbers, or others"
     )
     data: Literal["synthetic", "original", "substitute", "surrogate"] = Field(
         "original", description="data of the runs; on surrogates claims stay unchecked"
