@@ -17,8 +17,9 @@ from replifed.errors import ConfigError, DataError, counted, meant, unknown_name
 from replifed.logs import files, meanings, names, unopened
 from replifed.logs.histories import Logged, logged, placed
 from replifed.logs.meanings import FILE, ROW, VALUE
-from replifed.logs.reading import check_lines, read
+from replifed.logs.reading import read
 from replifed.logs.settings import Experiment
+from replifed.logs.texts import check_lines
 from replifed.logs.values import floats, spoilt
 from replifed.logs.wide import is_run, stacked
 
@@ -77,7 +78,7 @@ def propose(found: Proposal, better: Mapping[str, str]) -> None:
         raise ConfigError(f"{found.source} is no folder of logs")
     stated = found.settings
     tables = _alike(found, _tables(found), better)
-    check_lines(found.source, list(tables.values()))
+    check_lines(found.source, sum(map(len, tables.values())))
     whole = pd.concat(tables.values(), ignore_index=True)
     found.columns = [str(name) for name in whole]
     stated["columns"] = _columns(whole, stated.get("columns", {}))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -13,16 +12,16 @@ from replifed.data.streams import unpacked
 from replifed.errors import DataError
 from replifed.logs import forms, unopened
 from replifed.logs.files import EVENTS, PACKED, ending
+from replifed.logs.texts import Table, check_lines
 from replifed.logs.values import numbers_of
 from replifed.store import limits
 
-_LINE_COST = 256  # bytes of memory for each line from its table to verdicts, with a few columns
 _COST = 32  # bytes of memory for each byte of text, at most
 _BINARY = {".parquet": forms.parquet, ".npz": forms.npz, ".npy": forms.npy}
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f]")  # no text has them
 
 
-def read(path: Path) -> forms.Table:
+def read(path: Path) -> Table:
     """Read the table in a log, whatever its form (`forms`), and whether packed or not.
 
     Raises
@@ -42,18 +41,11 @@ def read(path: Path) -> forms.Table:
             done[text] = [*done.get(text, []), str(name)]
         tidy = pd.concat(columns, axis=1).copy()  # else each further column costs a warning
         said = [*said, *(f"{', '.join(names)} read as {text}" for text, names in done.items() if text)]
-        check_lines(path, [frame])
-        return forms.Table(tidy, said)
+        check_lines(path, len(frame))
+        return Table(tidy, said)
 
 
-def check_lines(path: Path, frames: Sequence[pd.DataFrame]) -> None:
-    """Refuse a log, or those of a folder, with more lines than can be judged within the limit."""
-    count = sum(map(len, frames))
-    given = limits.DEFAULT, "keep fewer lines"
-    limits.check(path, _LINE_COST * count, f"judging its {count:,} lines takes", given)
-
-
-def _read(path: Path) -> forms.Table:
+def _read(path: Path) -> Table:
     try:
         before = path.stat()
         with path.open("rb") as stream:
