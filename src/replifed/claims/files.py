@@ -13,6 +13,7 @@ from pathlib import Path
 
 from replifed.claims import rules, scores, tables
 from replifed.claims.axes import SOURCES
+from replifed.claims.evidence import ON
 from replifed.claims.folders import own_files
 from replifed.claims.rules import VERDICTS
 from replifed.claims.verdicts import ADDED, COLUMNS, NUMERIC
@@ -23,8 +24,9 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Read a file of claims, every field as text; a file of another kind is an error."""
     rows = tables.read(path, COLUMNS, "holds no claims", ADDED)
     for row in rows:
-        if row["verdict"] not in VERDICTS or row["source"] not in SOURCES:
-            raise DataError(f"{os.fspath(path)} is damaged: verdict or source of {row['id']}")
+        known = row["verdict"] in VERDICTS and row["source"] in SOURCES and row["data"] in ON
+        if not known:
+            raise DataError(f"{os.fspath(path)} is damaged: verdict, source or data of {row['id']}")
         if wrong := next((name for name in NUMERIC if row[name] and not tables.is_number(row[name])), None):
             raise DataError(f"{os.fspath(path)} is damaged: {wrong} of {row['id']} is no number")
     return rows
