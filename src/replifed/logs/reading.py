@@ -6,6 +6,7 @@ import codecs
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from replifed.data.streams import unpacked
@@ -29,7 +30,8 @@ def read(path: Path) -> Table:
     DataError
         It is empty, damaged, too large, no log, of a form that is not opened, or was written to meanwhile.
     """
-    with limits.limit(limits.DEFAULT, "keep fewer lines or columns of it"):
+    many = limits.limit(limits.DEFAULT, "keep fewer lines or columns of it")
+    with many, np.errstate(over="ignore"):  # of floats that are longer than those of tables
         frame, said = _read(path)
         if frame.empty:
             raise DataError(f"{path} has no line but its header")

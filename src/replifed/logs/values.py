@@ -76,7 +76,8 @@ def _one_number(value: object) -> float:
 
 def floats(values: pd.Series) -> pd.Series:
     """Numbers as floats; what is no number is NaN."""
-    return _parsed(values).astype(float)
+    with np.errstate(over="ignore"):  # of longer floats
+        return _parsed(values).astype(float)
 
 
 def _parsed(values: pd.Series) -> pd.Series:
