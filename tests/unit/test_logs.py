@@ -411,6 +411,7 @@ FAULTY_FRAMES = {
     "far": (lambda f: f.assign(round=f["round"] * 1e300), {}, "round counts rounds, so that it has to hold"),
     "path": (lambda f: "runs.csv", {}, "runs are to be a data frame, not of str; pandas reads files"),
     "key": (lambda f: f, {"util": 3}, "util: unknown key with value 3; did you mean 'until'?"),
+    "evidence": (lambda f: f, {"evidence": "own runs"}, "evidence: claims in Python state it by Statements"),
     "side": (lambda f: f, {"best_over": 3}, "best_over: 3 is not allowed; expected a text"),
 }
 

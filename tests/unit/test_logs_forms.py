@@ -438,6 +438,7 @@ def bomb():
         ),
         ("a.json", lambda: b'{"a": 1' + b"0" * 400 + b"}", ""),
         ("a.json", lambda: b"  \n\n", "a.json is empty"),
+        ("a.csv", lambda: b"round,loss\n" + b"\n" * (1 << 24), "judging its 16,777,217 lines takes 4 GiB"),
         ("a.json", lambda: b"\xef\xbb\xbf\n\n", "a.json is no log"),
     ],
 )
