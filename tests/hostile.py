@@ -38,6 +38,8 @@ import numpy as np
 from replifed.errors import ReplifedError
 
 Reader = Callable[[Path], Any]
+# Bytes that data may unpack to, or need. By default it is 32 times that, which takes as much longer.
+MOST = 1 << 26
 
 
 class Case(NamedTuple):
@@ -66,7 +68,7 @@ def own(path: Path, **settings: Any) -> None:
     from replifed.data.findings import findings
     from replifed.data.own import parse, read
 
-    settings = {"path": str(path), "standardise": True, **settings}
+    settings = {"path": str(path), "standardise": True, "limit_gb": MOST / 2**30, **settings}
     parse("hostile", settings, path.with_name("out.npz"))
     findings(read("hostile", settings), 0.01)
 
@@ -75,8 +77,10 @@ def built_in(parser: str, path: Path, *more: Any, **counts: int) -> None:
     """Read a raw file of the catalogue."""
     from replifed.data.catalogue import Counts
     from replifed.data.parse import PARSERS
+    from replifed.store import limits
 
-    PARSERS[parser]([path], Counts(**counts), *more)
+    with limits.limit(MOST, "the file is damaged"):
+        PARSERS[parser]([path], Counts(**counts), *more)
 
 
 def idx(path: Path) -> None:
@@ -95,9 +99,17 @@ def settings(path: Path) -> None:
 
 def claims(path: Path) -> None:
     """Read and print a file of claims."""
-    from replifed.claims.files import show
+    from replifed.claims.files import read, show
 
-    show(path)
+    show(read(path))
+
+
+def log(path: Path) -> None:
+    """Read the log of a run, as one experiment."""
+    from replifed.logs.histories import logged, settings_of
+    from replifed.logs.reading import read
+
+    logged([read(path).frame], settings_of({"loss": "lower"}))
 
 
 def tuned(path: Path) -> None:
@@ -189,6 +201,19 @@ def seeds() -> Iterator[Case]:
     yield Case("checkpoint", "x.pt", checkpoint(tensor), _state)
     yield Case("yaml", "x.yaml", yaml, settings)
     yield Case("claims", "x.csv", _claims(), claims)
+    run = pd.DataFrame({"round": range(20), "loss": 0.9 ** np.arange(20)})
+    lines = run.to_csv(index=False).encode()
+    history = {"metrics_centralized": {"loss": run.to_numpy().tolist()}}
+    yield Case("log", "x.csv", lines, log)
+    yield Case("log, UTF-16", "x.csv", lines.decode().encode("utf-16"), log)
+    yield Case("log, packed", "x.csv.gz", gzip.compress(lines), log)
+    yield Case("log, no header", "x.txt", lines.partition(b"\n")[2], log)
+    yield Case("log, row of rounds", "x.csv", run.set_index("round").T.to_csv(index=False).encode(), log)
+    yield Case("log, Flower", "x.json", json.dumps(history).encode(), log)
+    yield Case("log, JSON lines", "x.jsonl", run.to_json(orient="records", lines=True).encode(), log)
+    yield Case("log, npz", "x.npz", saved(partial(np.savez, **run.to_dict("list"))), log)
+    yield Case("log, npy", "x.npy", saved(lambda to: np.save(to, run.to_numpy())), log)
+    yield Case("log, parquet", "x.parquet", saved(run.to_parquet), log)
     yield Case("tuned", "x.json", b'{"method": "fedht", "meta": {"format": 1, "settings": {}}}', tuned)
 
 
@@ -201,8 +226,9 @@ def _state(path: Path) -> None:
 def _claims() -> bytes:
     from replifed.claims.verdicts import COLUMNS
 
-    row = dict.fromkeys(COLUMNS, "") | {"id": "a", "verdict": "holds", "source": "printed", "measured": "1"}
-    return f"{','.join(COLUMNS)}\n{','.join(row[key] for key in COLUMNS)}\n".encode()
+    row = dict.fromkeys(COLUMNS, "") | {"statement_id": "a", "verdict": "holds", "source": "printed"}
+    row |= {"id": "a", "data": "none", "kind": "value", "measured": "1"}
+    return "\n".join(map(",".join, [COLUMNS, *[[row[key] for key in COLUMNS]] * 40, [""]])).encode()
 
 
 _TOKENS = [
@@ -377,11 +403,14 @@ def bombs(most: int) -> Iterator[Case]:
     }.items():
         yield Case(f"checkpoint, {name}", "x.pt", checkpoint(program), _state)
     yield Case(
-        "libsvm.gz, a line of 5 GB", "x.gz", gzip.compress(b"0" * (1 << 26)) * 80, partial(built_in, "libsvm")
+        "libsvm.gz, a line of 256 MB",
+        "x.gz",
+        gzip.compress(b"0" * (1 << 26)) * 4,
+        partial(built_in, "libsvm"),
     )
-    yield Case("libsvm.bz2, a line of 5 GB", "x.bz2", bz2.compress(b"0" * (1 << 26)) * 80, own)
+    yield Case("libsvm.bz2, a line of 256 MB", "x.bz2", bz2.compress(b"0" * (1 << 26)) * 4, own)
     rows = bz2.compress(b"1 1:1\n" * (1 << 22))
-    yield Case("libsvm.bz2, 10^9 rows", "x.bz2", rows * 240, partial(built_in, "libsvm"))
+    yield Case("libsvm.bz2, 10^8 rows", "x.bz2", rows * 24, partial(built_in, "libsvm"))
     for index in (2**31 - 1, 2**28, 9 * 10**18):
         yield Case(f"libsvm, feature {index}", "x.svm", b"1 %d:1\n-1 1:1\n" % index, own)
     yield Case("idx, 255 dimensions", "x", b"\0\0\x08\xff" + struct.pack(">I", 1) * 255 + b"x", idx)
@@ -390,9 +419,9 @@ def bombs(most: int) -> Iterator[Case]:
     head = gzip.compress(b"\0\0\x08\x01" + struct.pack(">I", 2**32 - 1))
     yield Case("idx.gz, 5 GB", "x.gz", head + gzip.compress(bytes(1 << 26)) * 80, idx)
     read = partial(built_in, "ratings", rows=30, features=30)
-    yield Case("ratings.zip, 2 GB", "x.zip", long_zip("m/ratings.dat", b"1::1::1\n" * (1 << 17), 2048), read)
-    yield Case("mat, 3 GB", "x.mat", matlab(3000), partial(built_in, "mat_frames"))
-    yield Case("parquet, 4e8 rows", "x.parquet", long_parquet(40), own)
+    yield Case("ratings.zip, 128 MB", "x.zip", long_zip("m/ratings.dat", b"1::1::1\n" * (1 << 17), 128), read)
+    yield Case("mat, 256 MB", "x.mat", matlab(256), partial(built_in, "mat_frames"))
+    yield Case("parquet, 1e7 rows", "x.parquet", long_parquet(1), own)
     yield Case("csv.gz, 5 GB", "x.csv.gz", gzip.compress(b"1,2\n" * (1 << 24)) * 80, partial(own, form="csv"))
     named = gzip.compress(b"a,y\n") + gzip.compress(b"1,2\n" * (1 << 24)) * 80
     yield Case("csv.gz, 5 GB with a head", "x.csv.gz", named, partial(own, form="csv"))
@@ -400,10 +429,34 @@ def bombs(most: int) -> Iterator[Case]:
     for name, shape in {"7 TB": (10**12,), "3 GB": (4 * 10**8,), "negative": (-1, -8)}.items():
         yield Case(f"npz, {name}", "x.npz", zipped(X_npy=array_head(shape), y_npy=array_head((2,))), own)
         yield Case(f"table, {name}", "x.npz", zipped(meta_npy=array_head(shape, "|u1")), table)
-    packed = long_zip("X.npy", bytes(1 << 20), 3000)
-    yield Case("npz, 3 GB of zeros", "x.npz", packed, own)
+    packed = long_zip("X.npy", bytes(1 << 20), 128)
+    yield Case("npz, 128 MB of zeros", "x.npz", packed, own)
     long_head = b"\x93NUMPY\x02\0" + struct.pack("<I", 10**7) + b"(" * 10**7
     yield Case("npz, a head of 10 MB", "x.npz", zipped(X_npy=long_head, y_npy=array_head((2,))), own)
+    for name, content in {
+        "16 million lines": b"round,loss\n" + b"1,2\n" * (1 << 24),
+        "16 million numbers": b"1,2\n" * (1 << 24),
+        "16 million words": b"a b\n" * (1 << 24),
+        "64 million blank lines": b"\n" * (1 << 26),
+        "a line of 60 MB": b"1," * (30 << 20),
+        "10,000 columns": b",".join(b"c%d" % i for i in range(10**4)) + b"\n" + b"1," * 9999 + b"1\n",
+        "7 million lines": b"1,2\n" * (7 << 20),
+    }.items():
+        yield Case(f"log, {name}", "x.csv", content, log)
+    for name, content in {
+        "brackets": b"[" * 10**5,
+        "objects": b'{"a":' * 10**5,
+        "lists": b"[" + b"[]," * (1 << 24) + b"[]]",
+        "digits": b'{"loss": [' + b"9" * 10**6 + b"]}",
+    }.items():
+        yield Case(f"log, JSON of {name}", "x.json", content, log)
+    yield Case("log, gz of zeros", "x.csv.gz", gzip.compress(bytes(1 << 26)) * 80, log)
+    yield Case("log, gz of lines", "x.csv.gz", gzip.compress(b"1,2\n" * (1 << 24)) * 80, log)
+    for name, shape in {"7 TB": (10**12,), "3 GB": (4 * 10**8,), "negative": (-1, -8)}.items():
+        yield Case(f"log, npy, {name}", "x.npy", array_head(shape), log)
+        yield Case(f"log, npz, {name}", "x.npz", zipped(loss_npy=array_head(shape)), log)
+    yield Case("log, npz, 2.2 GB of zeros", "x.npz", long_zip("loss.npy", bytes(1 << 20), 2200), log)
+    yield Case("log, parquet, 6e7 rows", "x.parquet", long_parquet(6), log)
     yield Case("table, an index beyond", "x.npz", _beyond(), table)
     for name, content in {"brackets": b"[" * 10**5, "digits": b'{"method":' + b"9" * 5000 + b"}"}.items():
         yield Case(f"json, {name}", "x.json", content, tuned)
@@ -427,7 +480,14 @@ def _beyond() -> bytes:
 
 _LOADED = [
     *("pandas", "pyarrow.csv", "pyarrow.compute", "pyarrow.parquet", "scipy.io", "sklearn.datasets"),
-    *("replifed.claims.files", "replifed.data.own", "replifed.data.parse", "replifed.data.texts"),
+    *(
+        "replifed.logs.histories",
+        "replifed.logs.reading",
+        "replifed.claims.files",
+        "replifed.data.own",
+        "replifed.data.parse",
+        "replifed.data.texts",
+    ),
     *("replifed.settings.reading", "replifed.store.tuned"),
 ]
 
