@@ -31,7 +31,7 @@ def read(path: Path) -> Table:
         It is empty, damaged, too large, no log, of a form that is not opened, or was written to meanwhile.
     """
     many = limits.limit(limits.DEFAULT, "keep fewer lines or columns of it")
-    with many, np.errstate(over="ignore"):  # of floats that are longer than those of tables
+    with many, np.errstate(over="ignore", invalid="ignore"):  # of floats that are longer than those of tables
         frame, said = _read(path)
         if frame.empty:
             raise DataError(f"{path} has no line but its header")

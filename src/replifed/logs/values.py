@@ -76,7 +76,7 @@ def _one_number(value: object) -> float:
 
 def floats(values: pd.Series) -> pd.Series:
     """Numbers as floats; what is no number is NaN."""
-    with np.errstate(over="ignore"):  # of longer floats
+    with np.errstate(over="ignore", invalid="ignore"):  # of longer floats
         return _parsed(values).astype(float)
 
 
