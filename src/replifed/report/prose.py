@@ -12,9 +12,6 @@ from replifed.claims.prose import Numbers, Row
 from replifed.claims.rules import NOT_YET
 from replifed.parts import folder_of, part, text_of
 
-# Papers whose texts still have typed numbers, which are not refused there.
-TYPED = frozenset()
-
 
 def declared(paper: str) -> Sequence[Any]:
     """Claims that a paper makes."""
@@ -38,8 +35,7 @@ def numbers_of(
 
 def text_with_numbers(paper: str, file: Path, numbers: Numbers) -> str:
     """Text of a file in a paper's folder, "" if it is missing."""
-    fill = prose.named if paper in TYPED else prose.filled
-    return fill(text_of(file), f"{paper}/{file.name}", numbers)
+    return prose.filled(text_of(file), f"{paper}/{file.name}", numbers)
 
 
 def tables_in(figures: Path) -> Callable[[str, str], Sequence[Row] | None]:
