@@ -165,13 +165,13 @@ def test_a_page_opens_with_finding_and_main_claims(tmp_path):
         line(
             "It is faster than the baseline. (Abstract)",
             "**reproduced**: it holds in the printed settings; it holds in all 3 other settings",
-            *(OWN, "holds", "holds", "difference 5 [4.627, 5.373]"),
+            *(OWN, "holds", "holds", "difference 5 [4.627, 5.373] rounds"),
         ),
         line(
             r"It sends fewer bits \| than others. (Abstract)",
             "**reproduced**: it holds in the printed settings; it holds in 2 of 3 other settings, not in loss: "
             "sum; step: common",
-            *(OWN, "holds", "holds", "difference 5 [4.627, 5.373]"),
+            *(OWN, "holds", "holds", "difference 5 [4.627, 5.373] rounds"),
         ),
         line(
             "Its rate is 0.53. (Table 1, row 1)",

@@ -222,4 +222,8 @@ def number_text(row: Mapping[str, str]) -> str:
     published = f"published {'above ' * order}{short(row['published'])}" if row["published"] else ""
     tolerance = f" ± {short(row['tolerance'])}" if row["tolerance"] and published and not order else ""
     what = "difference" if order and not published else "measured"
-    return "  ".join(filter(None, [published + tolerance, f"{what} {short(row['measured'])}{interval}"]))
+    unit = f" {row['unit']}" * (order and bool(row["unit"]))
+    is_short = order and row["tolerance"] and row["verdict"] in ("fails", "inconclusive")
+    asked = f", at least {short(row['tolerance'])} asked" * bool(is_short)
+    measured = f"{what} {short(row['measured'])}{interval}{unit}{asked}"
+    return "  ".join(filter(None, [published + tolerance, measured]))

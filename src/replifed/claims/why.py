@@ -73,19 +73,11 @@ def _of_statement(name: str, group: Sequence[Row]) -> Iterator[str]:
         yield from _field("settings", f"{one.verdict} in {one.in_words}{beside}")
         worst = scores.worst(one.rows)
         for row in worst[:_MOST]:
-            yield from _field("", f"by {row['id']}: {number_text(row) or row['verdict']}{_effect(row)}")
+            yield from _field("", f"by {row['id']}: {number_text(row) or row['verdict']}")
         if len(worst) > _MOST:
             yield from _field("", f"and by {len(worst) - _MOST} more of {counted(len(one.rows), 'claim')}")
     yield from _field("question", row["question"])
     yield from _field("reply", row["reply"])
-
-
-def _effect(row: Row) -> str:
-    """The unit of a number, and the least effect of an order."""
-    least = (
-        f", least effect {_number(row, 'tolerance')}" if row["kind"] == "order" and row["tolerance"] else ""
-    )
-    return f" {row['unit']}".rstrip() + least if row["measured"] else ""
 
 
 def others_in_words(statement: Row) -> str:
