@@ -894,6 +894,27 @@ def test_statuses_of_the_reference_are_those_of_rules_sentences_and_axes_now(tmp
     assert told.startswith(f"{rows[0]['statement_id']}: untestable -> ")
 
 
+def test_one_paper_takes_its_place_in_the_reference(other, tmp_path):
+    folder = tmp_path / "reference"
+    shutil.copytree(ROOT / "reference", folder)
+    earlier = opened.reference(folder)
+    run = archived.whole(opened.of_folders(other / "results", other / "figures"), SETTINGS, settings_for)
+    made = opened.Run("here", {**run.parts, "environment/fedht.json": run.parts["environment.json"]})
+    kept.write(kept.renewed(earlier, made, ["fedht"]), folder)
+    now = opened.reference(folder)
+    assert kept.faults(now) == []
+    assert [row["id"] for row in now.rows("claims.csv") if row["paper"] == "fedht"] == ["fedht.fig1.rate"]
+    assert now.of_kind("tables")[:1] and "tables/fedht/fig1.csv" in now
+    assert [name for name in now.of_kind("tuned") if "/fedht/" in name] == ["tuned/fedht/mnist/fedht.json"]
+    for name in ("claims.csv", "statements.csv"):
+        before, after = (
+            [row for row in opened.reference(place).rows(name) if row["paper"] != "fedht"]
+            for place in (ROOT / "reference", folder)
+        )
+        assert after == before
+    assert now.environment("fedht") == environment() and now.environment("fedplt") != environment()
+
+
 def test_a_run_is_accepted_whole_or_not_at_all(other, tmp_path):
     run = archived.whole(opened.of_folders(other / "results", other / "figures"), SETTINGS, settings_for)
     folder = tmp_path / "reference"

@@ -56,7 +56,8 @@ def add(commands: Any) -> None:
     check = add_command(parts, "check", _check, text, example, **NO_DEFAULTS)
     text = (
         "Make the measured claims the reference, printing old, new and difference; with a folder as "
-        "--golden, by default of the papers' scale, the whole run whose claims.csv this is."
+        "--golden, by default of the papers' scale, the whole run whose claims.csv this is, or the one paper "
+        "of results/PAPER/claims.csv."
     )
     accept = add_command(parts, "accept", _accept, text, example, **NO_DEFAULTS)
     text = "the reference; default: reference, or tests/golden/SCALE.csv of other scales"
@@ -162,7 +163,7 @@ def _show_reference(arguments: argparse.Namespace) -> int:
         print("\n".join(why.why(rows, arguments.why, jobs.grounds_of, everything=arguments.all)))
     else:
         _say(rows, arguments)
-    files.say(f"reference run: {kept.in_words(run)}")
+    files.say(f"reference run: {kept.in_words(run, arguments.paper or '')}")
     return 0
 
 
@@ -183,11 +184,38 @@ def _accept(arguments: argparse.Namespace) -> None:
     from replifed.claims import reference
 
     golden = _reference(arguments)
-    if golden.suffix == ".csv":
+    if golden.suffix != ".csv" and arguments.file.parent.name in paper_names():
+        moved = _accept_paper(arguments, golden, arguments.file.parent.name)
+    elif golden.suffix == ".csv":
         moved = reference.accept(arguments.file, golden)
     else:
         moved = _accept_run(arguments, golden)
     print("\n".join([*moved, f"{len(moved)} references moved in {golden}"]))
+
+
+def _accept_paper(arguments: argparse.Namespace, golden: Path, paper: str) -> list[str]:
+    """Put one paper, as it was made here, in the place of the reference's."""
+    from replifed.claims import reference
+    from replifed.cli.runs import own_run
+    from replifed.papers import jobs
+    from replifed.runs import archived, kept, opened
+    from replifed.settings.subsets import settings_for
+
+    run, config = own_run(arguments, papers=[paper])
+    _check_scale(arguments.file, run.rows("claims.csv"), config)
+    _, moved = reference.changes(arguments.file, golden)
+    run = archived.of_papers(run, config, settings_for)
+    kept.write(kept.renewed(opened.open_run(golden), run, [paper]), golden)
+    jobs.restate(golden)
+    return moved
+
+
+def _check_scale(file: Path, rows: Sequence[Mapping[str, str]], config: Mapping[str, Any]) -> None:
+    if others := {row.get("scale", "") for row in rows} - {config["scale"]}:
+        raise ConfigError(
+            f"{file} is of scale {', '.join(sorted(others))}, and the settings are those of scale "
+            f"{config['scale']}"
+        )
 
 
 def _accept_run(arguments: argparse.Namespace, golden: Path) -> list[str]:
@@ -201,11 +229,7 @@ def _accept_run(arguments: argparse.Namespace, golden: Path) -> list[str]:
     rows = run.rows("claims.csv")
     if arguments.file.name != "claims.csv" or not set(config["papers"]) <= {row["paper"] for row in rows}:
         raise ConfigError(f"{arguments.file}: the reference is that of all papers, from `replifed make all`")
-    if others := {row.get("scale", "") for row in rows} - {config["scale"]}:
-        raise ConfigError(
-            f"{arguments.file} is of scale {', '.join(sorted(others))}, and the settings are those of scale "
-            f"{config['scale']}"
-        )
+    _check_scale(arguments.file, rows, config)
     _, moved = reference.changes(arguments.file, golden)
     kept.write(archived.whole(run, config, settings_for), golden)
     return moved

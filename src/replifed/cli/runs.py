@@ -6,7 +6,7 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -98,8 +98,10 @@ def _progress(title: str) -> Progress:
     return bar.Bar(title) if bar.redraws(sys.stderr) else Lines(title)
 
 
-def _own_run(arguments: argparse.Namespace, single: bool = False) -> tuple[Any, dict[str, Any]]:
-    """Return the run of this folder at the scale that the options name, and its settings.
+def own_run(
+    arguments: argparse.Namespace, single: bool = False, papers: Sequence[str] | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """Return the run of this folder at the scale that the options name, or papers of it, and its settings.
 
     Papers that were made one by one have no manifest; then it is one of what is there, with `single` also of
     claims that were measured alone.
@@ -108,6 +110,7 @@ def _own_run(arguments: argparse.Namespace, single: bool = False) -> tuple[Any, 
     from replifed.store.provenance import canonical_json
 
     config = load_config(with_small(arguments))
+    config = {**config, "papers": papers or config["papers"]}
     results, figures = (Path(config["paths"][name]) for name in ("results", "figures"))
     run = of_folders(results, figures, config["papers"], single)
     if not run.parts:
@@ -115,7 +118,7 @@ def _own_run(arguments: argparse.Namespace, single: bool = False) -> tuple[Any, 
             f"{run.place} holds no run; `replifed make all --cores 2{_scale(arguments)}` makes it"
         )
     more = {"settings.json": partial(str.encode, canonical_json(config))}
-    if "environment.json" not in run:
+    if papers or "environment.json" not in run:
         more["manifest.csv"] = partial(_manifest, run, config)
     return Run(run.place, {**run.parts, **more}, run.partial), config
 
@@ -160,7 +163,7 @@ def _archive(arguments: argparse.Namespace) -> None:
 
     if arguments.out.suffix != ".zip":
         raise ConfigError(f"{arguments.out}: give the archive a name that ends with .zip")
-    run, config = _own_run(arguments)
+    run, config = own_run(arguments)
     workflow = Path(archived.WORKFLOW)
     files = {archived.WORKFLOW: workflow.read_bytes()} if workflow.is_file() else {}
     checked = archived.whole if "environment.json" in run else archived.of_papers
@@ -176,7 +179,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     from replifed.runs import compared
 
     own = arguments.a is None
-    a, b = _own_run(arguments, single=True)[0] if own else _named(arguments.a), _named(arguments.b)
+    a, b = own_run(arguments, single=True)[0] if own else _named(arguments.a), _named(arguments.b)
     found = compared.compare(a, b, _progress("diff"))
     if arguments.html:
         from replifed.runs.page import write
@@ -204,7 +207,7 @@ def _certificate(arguments: argparse.Namespace) -> None:
         raise ConfigError(
             f"--orcid {arguments.orcid}: an ORCID is four groups of digits, 0000-0000-0000-0000"
         )
-    run, config = _own_run(arguments)
+    run, config = own_run(arguments)
     check_known("paper", arguments.paper, config["papers"])
     other = _named(arguments.against)
     found = compared.compare(run, other, _progress("certificate"))
@@ -221,7 +224,7 @@ def _show(arguments: argparse.Namespace) -> None:
 
     refuse_small(arguments)
     paper, slash, name = arguments.name.partition("/")
-    run = opened.reference() if arguments.reference else _own_run(arguments)[0]
+    run = opened.reference() if arguments.reference else own_run(arguments)[0]
     part = f"tables/{paper}/{name}.csv"
     if not slash or part not in run:
         from replifed.errors import unknown_name
@@ -230,8 +233,8 @@ def _show(arguments: argparse.Namespace) -> None:
         accepted = () if arguments.reference else opened.reference().of_kind("tables")
         if part in accepted:
             raise ConfigError(
-                f"{arguments.name} is not made here: `replifed make {arguments.name} --cores 2` makes it, and "
-                f"`replifed show {arguments.name} --reference` shows the accepted run's"
+                f"{arguments.name} is not made here: `replifed make {arguments.name} --cores 2` makes it, "
+                f"and `replifed show {arguments.name} --reference` shows the accepted run's"
             )
         raise ConfigError(unknown_name("figure or table", arguments.name, known))
     check_known("paper", paper, paper_names())

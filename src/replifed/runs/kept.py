@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import lzma
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from replifed.claims import scores, tables
+from replifed.claims.verdicts import COLUMNS as OF_CLAIMS
 from replifed.errors import DataError
 from replifed.parts import COMPARED
 from replifed.runs.archived import listed
 from replifed.runs.opened import ABOUT, CLOSING, Run
 from replifed.store.atomic import explained, write_text
-from replifed.store.manifest import is_sealed, replaced
+from replifed.store.manifest import is_sealed, joined, replaced
 from replifed.store.provenance import canonical_json
 
 LARGEST = 2 << 20  # bytes of a file
@@ -62,6 +66,40 @@ def write(run: Run, folder: Path) -> int:
     return len(kept)
 
 
+def renewed(earlier: Run, run: Run, papers: Collection[str]) -> Run:
+    """Return the reference with some papers of another run in the place of its own.
+
+    Of each, ``environment/PAPER.json`` says with what it was made; ``environment.json`` is of the others.
+    """
+    parts = {name: read for name, read in earlier.parts.items() if not _is_of(name, papers)}
+    parts |= {name: read for name, read in run.parts.items() if _is_of(name, papers)}
+    before, now = ([*one.rows("claims.csv")] for one in (earlier, run))
+    rows = [
+        row
+        for paper in dict.fromkeys(row["paper"] for row in (*before, *now))
+        for row in (now if paper in papers else before)
+        if row["paper"] == paper
+    ]
+    stated = run.entries("settings.json")
+    settings = earlier.entries("settings.json") | {paper: stated[paper] for paper in papers}
+    entries = earlier.entries(ABOUT)
+    entries["papers"] = [*dict.fromkeys((*entries["papers"], *papers))]
+    texts = {
+        "claims.csv": tables.as_text(OF_CLAIMS, rows),
+        "statements.csv": tables.as_text(scores.COLUMNS, scores.statements(rows)),
+        "settings.json": f"{canonical_json(settings)}\n",
+        ABOUT: f"{canonical_json(entries)}\n",
+    }
+    manifest = joined(earlier.read("manifest.csv"), run.read("manifest.csv"), papers)
+    contents = {name: text.encode() for name, text in texts.items()}
+    contents["manifest.csv"] = replaced(manifest, {f"results/{name}": one for name, one in contents.items()})
+    return Run(earlier.place, parts | {name: partial(bytes, one) for name, one in contents.items()})
+
+
+def _is_of(part: str, papers: Collection[str]) -> bool:
+    return "/" in part and Path(part).parts[1].removesuffix(".json") in papers
+
+
 def restate(folder: Path, files: Mapping[str, str]) -> None:
     """Replace files of verdicts in the reference in a folder, and their lines in its manifest."""
     listed_as = {f"results/{name}": content.encode() for name, content in files.items()}
@@ -71,13 +109,14 @@ def restate(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _is_kept(name: str) -> bool:
-    return name in _ENTRIES or name.startswith(("tables/", "tuned/", f"histories/{COMPARED}/"))
+    folders = ("environment/", "tables/", "tuned/", f"histories/{COMPARED}/")
+    return name in _ENTRIES or name.startswith(folders)
 
 
 def faults(run: Run) -> list[str]:
     """Name the parts of the reference that are not as its manifest lists them, and those that it lacks."""
     digests = listed(run)
-    unlisted = ("manifest.csv", "environment.json", "settings.json", ABOUT)
+    unlisted = ("manifest.csv", "environment.json", "settings.json", ABOUT, *run.of_kind("environment"))
     found = [] if is_sealed(run.read("manifest.csv")) else ["manifest.csv: cut short or altered"]
     found += [
         f"{name}: not as the manifest lists it"
@@ -89,11 +128,16 @@ def faults(run: Run) -> list[str]:
 
 
 def in_words(run: Run, paper: str = "") -> str:
-    """Name the commit, the date and the machine of a run, or of a paper of it."""
-    one = run.environment(paper)
-    if not one:
+    """Name the commit, the date and the machine of a run, or of a paper of it; and which papers are newer."""
+    newer = [Path(name).stem for name in run.of_kind("environment") if "environment.json" in run]
+    if not newer or paper:
+        return _made_by(run.environment(paper))
+    return f"{_made_by(run.environment())}; {', '.join(newer)}: {_made_by(run.environment(newer[0]))}"
+
+
+def _made_by(environment: Mapping[str, Any]) -> str:
+    if not environment:
         return "a run without a record of its environment"
-    commit, date, python, processor = (
-        one.get(key, "unknown") for key in ("commit", "date", "python", "processor")
-    )
+    names = ("commit", "date", "python", "processor")
+    commit, date, python, processor = (environment.get(name, "unknown") for name in names)
     return f"commit {commit}, {date}, Python {python}, {processor}"

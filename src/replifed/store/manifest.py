@@ -6,7 +6,7 @@ import csv
 import hashlib
 import io
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from replifed.errors import DataError, counted
@@ -120,6 +120,21 @@ def replaced(manifest: bytes, contents: Mapping[str, bytes]) -> bytes:
             content = contents[file]
             lines[place] = f"{hashlib.sha256(content).hexdigest()},{len(content)},{file}\n"
     text = "".join(lines)
+    return (text + _seal(text.encode())).encode()
+
+
+def joined(first: bytes, second: bytes, papers: Collection[str]) -> bytes:
+    """The first of two manifests with the second's files of some papers, and of data, in place of its own."""
+    lines = {}
+    for place, manifest in enumerate((first, second)):
+        for line in manifest.rpartition(b"# ")[0].decode().splitlines(keepends=True)[1:]:
+            file = line.rstrip("\n").split(",", 2)[2]
+            folder, of, *_ = Path(file).parts
+            if folder == "data" or (of in papers) == (place == 1):
+                lines[file] = line
+    text = (
+        ",".join((*Stored._fields, "file")) + "\n" + "".join(lines[file] for file in sorted(lines, key=Path))
+    )
     return (text + _seal(text.encode())).encode()
 
 

@@ -40,8 +40,8 @@ _NAMES = {"fedavg": "FedAvg", "fedmid": "FedMid", "fedht": "FedHT", "fediterht":
 _NO_DRIFT = "which has no client drift"
 # What a claim that does not come out depends on.
 _NOTES = {
-    "fedmm": "its step is the inverse of L and it takes one gradient a round: at the end it is still falling, "
-    "where FedMid has come to rest"
+    "fedmm": "its step is the inverse of L and it takes one gradient a round: at the end it is still "
+    "falling, where FedMid has come to rest"
 }
 
 
