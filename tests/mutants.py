@@ -54,7 +54,6 @@ SHARED = {
     "local_solvers": "fedplt",
     "newton_type": "shed",
     "splitting_theory": "fedplt",
-    "weighting": "fedprox",
 }
 # What clients and servers on the wire share.
 SHARED_FORMS = ("common", "newton_type")

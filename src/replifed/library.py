@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT
 from replifed.algorithms.registry import method_class
-from replifed.algorithms.weighting import handed
 from replifed.claims.copies import independent, originals
 from replifed.claims.pairs import used_until
 from replifed.claims.targets import at_the_end
 from replifed.engine.simulate import History, objective, simulate
 from replifed.errors import ConfigError, ReplifedError, unknown_name
 from replifed.figures.lines import numbered
-from replifed.network.participation import MANY, FixedSize
+from replifed.network.participation import MANY, Asked, Law, handed
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 
@@ -236,7 +235,9 @@ def run(
     rounds: int,
     seeds: int = 1,
     *,
-    cohort: int | None = None,
+    cohort: int | str | Law | None = None,
+    availability: str = "uniform",
+    average: str = "own",
     record_every: int | None = None,
     **options: Any,
 ) -> pd.DataFrame:
@@ -248,13 +249,20 @@ def run(
         Such as from `method`.
     problem : Problem
         Such as from `problems.from_clients`. Where its weights p_i differ, a method that takes plain means
-        gets the losses N p_i f_i (`algorithms.weighting`), so that it minimises the same F; its step has to
+        gets the losses N p_i f_i (`network.participation`), so that it minimises the same F; its step has to
         suit these, such as 1 / `problem.with_equal_weights().smoothness()`.
     rounds : int
     seeds : int
         Repetitions, which run side by side; what the method draws differs.
-    cohort : int, optional
-        Clients that take part in a round, drawn anew each time; all by default.
+    cohort : int, str or law, optional
+        Clients that take part in a round, drawn anew each time, such as 10 or "10%"; all by default. Or a
+        law of `network.participation`, or one of your own.
+    availability : str
+        Who can take part: "uniform", "by-size", "markov:ON,OFF" or "cyclic:GROUPS", as `replifed compare`
+        takes it (`network.participation`).
+    average : str
+        Of methods that average with the weights p_i: "own", or with the weights of another scheme "scaled",
+        "completed" or "transformed".
     record_every : int, optional
         Rounds from one record to the next; the history has no others. 1 by default; with a cohort of more
         than 1,000 clients N / cohort, so that objectives of all clients cost about as much as the rounds, or
@@ -271,29 +279,43 @@ def run(
     for name, value in {"rounds": rounds, "seeds": seeds}.items():
         if value not in COUNT:
             raise ConfigError(f"{name} = {value!r}: must be {COUNT}")
-    for name, count in {"cohort": cohort, "record_every": record_every}.items():
-        if count is not None and count not in COUNT:
-            raise ConfigError(f"{name} = {count!r}: must be {COUNT}")
+    if record_every is not None and record_every not in COUNT:
+        raise ConfigError(f"record_every = {record_every!r}: must be {COUNT}")
     _check_parts(algorithm, problem, options)
     streams = Streams(0, tuple(range(1, seeds + 1)))
-    chosen = None if cohort is None else FixedSize(cohort)
+    given, N = handed(type(algorithm), problem, average), problem.n_clients
+    law = _law(algorithm, given, cohort, availability, average)
     if record_every is None:
-        N = problem.n_clients
-        record_every = 1 if cohort is None or N <= MANY else max(min(N // cohort, rounds // _FEWEST), 1)
+        size = getattr(law, "size", None)
+        record_every = 1 if size is None or N <= MANY else max(min(N // size, rounds // _FEWEST), 1)
     # Metrics are of the problem that was given.
     asked = options.pop("metrics", None) or {"objective": objective}
     options["metrics"] = {name: partial(_of, problem, one) for name, one in asked.items()}
     history: History = simulate(
         algorithm,
-        handed(type(algorithm), problem),
+        given,
         streams,
         rounds,
-        cohort=chosen,
+        cohort=law,
         record_every=record_every,
         **options,
     )
     frame = history.frame(seed=streams.replicates)
     return frame.assign(bits=frame["bits_up"] + frame["bits_down"])
+
+
+def _law(algorithm: Any, problem: Any, cohort: Any, availability: str, average: str) -> Law | None:
+    """Law of who takes part, which is given or asked for by words."""
+    if callable(cohort):
+        if (availability, average) != ("uniform", "own"):
+            raise ConfigError("cohort is a law: leave out availability and average")
+        return cohort
+    asked = Asked(cohort, availability, average)
+    asked.check(problem.n_clients)
+    if average in ("scaled", "completed") and not getattr(algorithm, "weighted", False):
+        name = type(algorithm).__name__
+        raise ConfigError(f"average = {average}: {name} does not average with the weights p_i; leave it out")
+    return asked.law(problem)
 
 
 def _check_parts(algorithm: Any, problem: Any, options: Mapping[str, Any]) -> None:

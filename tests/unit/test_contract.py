@@ -232,8 +232,9 @@ class Sound(Method):
         return ServerModel(np.full((len(streams), problem.dim), 0.1))
 
     def models(self, state, problem, ctx):
-        local = problem.local(state.x, clients=ctx.chosen)
-        return local.mean, local.start - per_run(self.step, local.start) * local.gradient(local.start, None)
+        local, cohort = problem.local(state.x, clients=ctx.chosen), Cohort(problem, ctx)
+        models = local.start - per_run(self.step, local.start) * local.gradient(local.start, None)
+        return lambda u: cohort.average(local, u, state.x), models
 
     def round(self, state, problem, ctx):
         mean, models = self.models(state, problem, ctx)
@@ -337,6 +338,11 @@ class ChargesByNumber(Sound):
     def cost(self, problem, ctx):
         numbers = np.arange(problem.n_clients) if ctx.chosen is None else ctx.chosen
         return super().cost(problem, ctx)._replace(bits_up=32 * (1 + numbers).sum())
+
+
+class AveragesAllThatCompute(Sound):
+    def models(self, state, problem, ctx):
+        return problem.local(state.x, clients=ctx.chosen).mean, super().models(state, problem, ctx)[1]
 
 
 class LearnsForNothing(Sound):
@@ -590,6 +596,7 @@ BROKEN: dict[Callable[..., None], list[tuple[type, str]]] = {
     checks.check_cohort_costs: [
         (ChargesEveryone, "it depends on clients outside"),
         (ChargesByNumber, "bits_up: equal cohorts"),
+        (AveragesAllThatCompute, "the server's model: a mask of the same clients leads elsewhere"),
     ],
     checks.check_uplink: [(LearnsForNothing, "sends nothing")],
     check_messages: [(SendsHalf, "bits up in round 0")],

@@ -15,7 +15,7 @@ from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.fedmid import FedMid
 from replifed.engine.metrics import accuracy, relative_error, support_precision, support_recall
 from replifed.engine.simulate import simulate
-from replifed.errors import ConfigError, ReplifedError
+from replifed.errors import ConfigError
 from replifed.network.participation import FixedSize, Independent
 from replifed.operators import dictionaries
 from replifed.operators.dictionaries import ksvd
@@ -405,10 +405,19 @@ def test_a_cohort_is_the_problem_of_its_clients(method, loss):
         np.testing.assert_allclose(x[row], again, atol=1e-12)
 
 
-def test_cohorts_of_changing_size_are_refused():
+def test_cohorts_of_changing_size_leave_out_who_does_not_take_part():
     data, _ = planted()
-    with pytest.raises(ReplifedError, match="fixed size"):
-        simulate(FedAvg(step=0.1, local_steps=1, batch=2), data, STREAMS, 1, cohort=Independent(0.5))
+    method, law = FedGradMP(sparsity=3, local_steps=2), Independent(0.8)
+    state = simulate(method, data, STREAMS, 1).state
+    now = STREAMS.at(3)
+    active, _ = law(now, data.n_clients)
+    x = method.round(state, data, Round(3, active, None, now))[0].x
+    for row, name in enumerate(STREAMS.replicates):
+        who = np.flatnonzero(active[row])[None]
+        alone, cohort = data.with_runs(np.arange(len(STREAMS)) == row), Streams(STREAMS.seed, (name,)).at(3)
+        ctx = Round(3, active[[row]], None, cohort, who)
+        again = method.round(state._replace(x=state.x[[row]]), alone, ctx)[0].x[0]
+        np.testing.assert_allclose(x[row], again, atol=1e-12)
 
 
 # -- projections and dictionaries ----------------------------------------------------------------------

@@ -136,7 +136,7 @@ def test_the_table_says_what_stays_what_was_touched_and_how_many_runs_there_are(
         (lambda: rf.run("fedavg", None, 2), "a str is no method: make one with replifed.method"),
         (lambda: rf.run(rf.method("newton"), CLIENTS, 2), "a list is no problem: make one with"),
         (lambda: rf.run(rf.method("newton"), PROBLEM, 2, auditd=True), "'auditd'; did you mean 'audited'"),
-        (lambda: rf.run(rf.method("newton"), PROBLEM, 2, cohort="10%"), "cohort = '10%': must be"),
+        (lambda: rf.run(rf.method("newton"), PROBLEM, 2, cohort="ten"), "cohort = 'ten': must be"),
         (
             lambda: rf.run(rf.method("newton"), PROBLEM, 2, metrics=["gap"]),
             "must be functions by their names",

@@ -11,9 +11,9 @@ import yaml
 
 import replifed as rf
 from replifed.algorithms.registry import method_class
-from replifed.algorithms.weighting import handed
 from replifed.errors import ReplifedError
 from replifed.network.fading import Constant
+from replifed.network.participation import handed
 from replifed.papers.cross.experiments import run
 from replifed.papers.cross.methods import algorithm
 from replifed.parts import typed

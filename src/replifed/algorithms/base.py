@@ -38,7 +38,8 @@ class Round(NamedTuple):
     """Inputs of one round, which the simulator passes to the algorithm.
 
     `t` is the round's number, from 0. `active` masks the clients that take part (None: all), and `chosen`
-    holds their indices if the cohort has a fixed size. `budget` holds the bits per coordinate that each
+    holds the indices of those that compute (None: all). `shares` and `rest` are the law's own weights of an
+    average, as in `network.participation.Participation`. `budget` holds the bits per coordinate that each
     client may send (None: unlimited). `streams` draws this round's random numbers. If `owned`, the round may
     overwrite the arrays of its state, which nobody else uses: inactive clients then need not be copied.
     """
@@ -49,6 +50,8 @@ class Round(NamedTuple):
     streams: Streams
     chosen: NDArray | None = None  # int (R or 1, c)
     owned: bool = False
+    shares: NDArray | None = None  # (R or 1, c)
+    rest: NDArray | None = None  # (R or 1,)
 
 
 class ServerModel(NamedTuple):
@@ -65,6 +68,22 @@ class Guarantee(NamedTuple):
     growing_batches: bool = False  # linear convergence needs minibatches that grow exponentially
 
 
+class Cohorts(NamedTuple):
+    """A method under partial participation."""
+
+    paper: str  # what its paper says, in a few words
+    code: str = ""  # what a round does here; "" if it takes all clients
+    form: bool = True  # whether the paper has a form for cohorts, or one that its authors gave elsewhere
+
+
+def without_form(method: type[Any]) -> str:
+    """Return why a method takes no cohorts in a comparison, in a few words; "" if it takes them."""
+    said = getattr(method, "cohorts", Cohorts(""))
+    if not getattr(method, "partial_participation", False):
+        return said.paper or "it is defined for all clients"
+    return "" if said.form else said.paper
+
+
 class Conditions(NamedTuple):
     """What a comparison on one problem fixes for all methods; each derives its own settings."""
 
@@ -74,6 +93,7 @@ class Conditions(NamedTuple):
     local_steps: int
     sparsity: int  # coordinates that sparse methods keep
     l1: float  # weight of a 1-norm; 0 without one
+    cohort: int | None = None  # clients of a round, at most; None for all
 
 
 class Algorithm(Protocol):
@@ -115,6 +135,10 @@ class Method:
         Capabilities that the problem must have, `Smooth` and `LocalSteps` by default.
     partial_participation : bool
         Whether a round may run with only some of the clients; true by default.
+    cohorts : Cohorts
+        What its paper says on cohorts, and what the code does.
+    steps_alone : bool
+        Whether the server steps in a round to which nobody comes; false by default: the state stays.
     tuned : str
         Setting that a comparison tunes, as a multiple of 1/L; `step` by default.
     searched : bool
@@ -138,11 +162,12 @@ class Method:
     counts_differ, exchanges_differ : str
         Reason why a round books less work than it takes, or fewer exchanges than it needs.
     weighted : bool
-        Whether it averages with the problem's weights p_i, not with 1/N (see `weighting`).
+        Whether it averages with the problem's weights p_i, not with 1/N (see `network.participation.handed`).
     """
 
     needs: ClassVar[tuple[type, ...]] = (Smooth, LocalSteps)
     partial_participation: ClassVar[bool] = True
+    cohorts: ClassVar[Cohorts] = Cohorts("")
     small: ClassVar[dict[str, Any]] = {}
 
     def __post_init__(self) -> None:

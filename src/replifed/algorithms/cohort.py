@@ -1,4 +1,4 @@
-"""Clients of one round: all of them, a cohort of fixed size, or a varying subset given as a mask."""
+"""Clients of one round, for the methods: those that compute, those of them that take part, their averages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import Round
 from replifed.errors import ReplifedError
 from replifed.network.ledger import Cost, dense_bits
-from replifed.network.participation import MANY
+from replifed.network.participation import MANY, shares
 
 # Rounds from one sum over all clients to the next, where they are many.
 _EXACT = 100
@@ -21,8 +21,8 @@ _EXACT = 100
 class Cohort:
     """Clients of a round: c of them compute, so that their arrays are (R, c, ...).
 
-    In a cohort of fixed size only the participants compute. With a mask every client computes, and the
-    results of inactive clients are discarded.
+    Where the law names who computes, only these do; otherwise every client does. Results of those of them
+    that do not take part are discarded.
 
     Attributes
     ----------
@@ -33,15 +33,20 @@ class Cohort:
 
     def __init__(self, problem: Any, ctx: Round) -> None:
         self.whole, self._ctx = problem, ctx
+        # Whether an average has left out those that do not take part.
+        self._averaged = False
         self.index = ctx.chosen
-        self.mask = ctx.active if ctx.chosen is None else None
+        self.mask = ctx.active
+        if ctx.chosen is not None and ctx.active is not None:
+            came = np.take_along_axis(ctx.active, ctx.chosen, axis=1)
+            self.mask = None if came.all() else came
 
     def packed(self) -> Cohort:
         """Cohort in which only c clients compute, the largest number of active clients of any run.
 
         Runs with fewer active clients are filled up with inactive ones.
         """
-        if self.mask is None:
+        if self.mask is None or self.index is not None:
             return self
         packed, c = Cohort(self.whole, self._ctx), max(self.count.max(), 1)
         packed.index = np.argsort(~self.mask, axis=1, kind="stable")[:, :c]
@@ -67,7 +72,7 @@ class Cohort:
 
     @property
     def size(self) -> int:
-        """Number of clients that take part, for methods in which it must not change; rejects masks."""
+        """Number of clients that take part, for methods in which it must not change; rejects others."""
         if self.mask is not None:
             raise ReplifedError("this method takes cohorts of a fixed size only")
         return self.clients.shape[1]
@@ -100,9 +105,39 @@ class Cohort:
 
     def mean(self, a: NDArray) -> NDArray:
         """Mean over the clients that take part, (R, c, D) -> (R, D); 0 if none does."""
+        self._averaged = True
         if self.mask is None:
             return a.mean(axis=1)
         return np.where(self.mask[..., None], a, 0.0).sum(axis=1) / np.maximum(self.count, 1)[:, None]
+
+    @property
+    def shares(self) -> NDArray:
+        """Shares of the clients that compute in a weighted average, (R or 1, c); 0 for those that are out.
+
+        They are p_i over the sum of the cohort's, unless the law has its own (`network.participation`).
+        """
+        return self._shares[0]
+
+    @cached_property
+    def _shares(self) -> tuple[NDArray, NDArray]:
+        self._averaged = True
+        dtype, given, rest = self.whole.dtype, self._ctx.shares, self._ctx.rest
+        if given is not None and rest is not None:
+            return given.astype(dtype), rest.astype(dtype)
+        p = self.take(self.whole.weights)
+        if self.mask is None:
+            return p / p.sum(axis=1, keepdims=True), np.zeros(1, dtype)
+        if 1 < len(p) < len(self.mask):
+            p = np.repeat(p, len(self.mask) // len(p), axis=0)
+        part, rest = shares("own", p, self.mask, self.whole.n_clients)
+        return part, rest.astype(dtype)
+
+    def average(self, local: Any, u: NDArray, old: NDArray) -> NDArray:
+        """Weighted average of local models `u` at the server, (R, D); its `old` model (R, D) has the rest."""
+        if self.mask is None and self._ctx.shares is None:
+            return local.mean(u)
+        part, rest = self._shares
+        return local.mean(u, part) + rest[:, None] * old
 
     def running(
         self, known: NDArray, old: NDArray, new: NDArray, exact: Callable[[], NDArray], weight: float = 1.0
@@ -122,8 +157,7 @@ class Cohort:
         """Sum of one number per client, `a` (S, N), over the clients that take part; shape (R or 1,)."""
         if 1 < len(a) < len(self._ctx.streams):
             a = np.repeat(a, len(self._ctx.streams) // len(a), axis=0)
-        a = self.take(a)
-        return (a if self.mask is None else a * self.mask).sum(axis=1)
+        return self.sum(self.take(a))
 
     # -- what they draw, look at and send --------------------------------------------------------
 
@@ -150,11 +184,14 @@ class Cohort:
         return None if size is None or self._holds_all(size) else steps * size
 
     def samples(self, size: int | None) -> NDArray:
-        """Samples used in one local step on minibatches of `size` by all clients that compute, (R or 1,)."""
-        sizes = self.sizes
+        """Samples used in one local step on minibatches of `size` by those that take part, (R or 1,)."""
         if size is None or self._holds_all(size):
-            return sizes.sum(axis=1)
-        return np.full(len(sizes), sizes.shape[1] * size)
+            return self.sum(self.sizes)
+        return self.count * size if self.mask is not None else np.full(len(self.sizes), self.size * size)
+
+    def sum(self, a: NDArray) -> NDArray:
+        """Sum of one number for each client that computes, (R or 1, c), over those that take part."""
+        return (a if self.mask is None else a * self.mask).sum(axis=1)
 
     def draw(self, solver: Any, steps: int | None = None) -> NDArray | None:
         """Random numbers of a local solver's steps.
@@ -181,10 +218,14 @@ class Cohort:
         up: NDArray | int | None = None,
         down: NDArray | int | None = None,
     ) -> Cost:
-        """Cost of a round of `steps` local steps on minibatches of size `batch`; rejects masks.
+        """Cost of a round of `steps` local steps on minibatches of size `batch`.
+
+        Rejects cohorts of changing size if no average here has left out those that do not take part.
 
         A client sends `up` bits and receives `down` bits, a dense model each by default.
         """
+        if not self._averaged:
+            _ = self.size
         sent, told = (dense_bits(self.whole.dim) if bits is None else bits for bits in (up, down))
         used = steps * self.samples(batch)
-        return Cost(self.size * sent, self.size * told, iterations=steps, sample_gradients=used)
+        return Cost(self.count * sent, self.count * told, iterations=steps, sample_gradients=used)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from replifed.algorithms.base import Cohorts
 from replifed.algorithms.fedht import FedHT
 from replifed.network.messages import Counted, Sent
 
@@ -16,6 +17,7 @@ class DistributedIHT(FedHT):
     name: ClassVar = "distributed_iht"
     label: ClassVar = "Distributed-IHT"
     look: ClassVar = ("green", "dash_dot", "^")
+    cohorts: ClassVar = Cohorts("all clients in every round", "as FedHT", form=False)
 
     local_steps: int = field(default=1, init=False)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Round, per_run
+from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Cohorts, Method, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost, dense_bits
 from replifed.network.messages import Counted, Sent, both_ways
@@ -108,6 +108,11 @@ class FedAc(AcceleratedMethod):
 
     name: ClassVar = "fedac"
     look: ClassVar = ("purple", "solid", "o")
+    cohorts: ClassVar = Cohorts(
+        "all M workers in every round; nothing on cohorts",
+        "plain means of both sequences over those who came",
+        form=False,
+    )
 
     variant: Literal["1", "2", "naive"] = "1"
 
@@ -121,7 +126,7 @@ class FedAc(AcceleratedMethod):
             g = cohort.problem.per_client_gradients(md, batch)
             w, ag = moved(w, md, g, eta, c)
         both = 2 * dense_bits(problem.dim)  # w and w_ag go up and down
-        return Accelerated(w.mean(axis=1), ag.mean(axis=1)), cohort.cost(K, b, up=both, down=both)
+        return Accelerated(cohort.mean(w), cohort.mean(ag)), cohort.cost(K, b, up=both, down=both)
 
     @staticmethod
     def messages(r: Counted) -> Sent:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Range, Round
+from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Cohorts, Method, Range, Round
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedmm_ot import (
     AdamState,
@@ -47,6 +47,10 @@ class FedAdam(Method):
 
     name: ClassVar = "fedadam"
     look: ClassVar = ("wine", "dots", "s")
+    cohorts: ClassVar = Cohorts(
+        "uniform cohort; plain mean of the changes",
+        "plain mean of the gradients; cohorts of a fixed size only",
+    )
 
     step: Annotated[float | NDArray, POSITIVE]
     batch: Annotated[int, COUNT]

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Conditions, Range, Round, ServerModel, per_run
+from replifed.algorithms.base import POSITIVE, Cohorts, Conditions, Range, Round, ServerModel, per_run
 from replifed.algorithms.fedavg import FedAvg
 from replifed.network.ledger import Cost
 from replifed.randomness import Streams
@@ -41,6 +41,10 @@ class FedAdamServer(FedAvg):
     name: ClassVar = "fedadam_server"
     label: ClassVar = "FedAdam"
     look: ClassVar = ("wine", "dash_dot", "*")
+    cohorts: ClassVar = Cohorts(
+        "uniform cohort; plain mean of the changes",
+        "as FedAvg, whose weights p_i are 1 / N in the box",
+    )
 
     server_step: Annotated[float | NDArray, POSITIVE] = 0.01
     beta_1: Annotated[float, _DECAY] = 0.9

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Guarantee, Method, Round, ServerModel
+from replifed.algorithms.base import COUNT, POSITIVE, Cohorts, Guarantee, Method, Round, ServerModel
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_steps import gradient_steps
 from replifed.network.ledger import Cost
@@ -29,6 +29,10 @@ class FedAvg(Method):
     name: ClassVar = "fedavg"
     look: ClassVar[tuple] = ("grey", "dots", "x", 1.2)
     messages: ClassVar = staticmethod(both_ways)  # a model there and back
+    cohorts: ClassVar = Cohorts(
+        "uniform cohort of max(C N, 1) clients; weights n_k over the cohort's samples",
+        "weights p_k, scaled to sum to one over those who came",
+    )
 
     step: Annotated[float | NDArray, POSITIVE]
     local_steps: Annotated[int, COUNT]
@@ -43,5 +47,5 @@ class FedAvg(Method):
         local = problem.local(state.x, additive=True, clients=cohort.index, draws=cohort.draws(K, b))
         # ClientUpdate(k, w_t), for all clients k of the cohort at once: w <- w - eta grad l(w; b)
         w = gradient_steps(local, cohort.minibatches(K, b), self.step)
-        x = local.mean(w)  # w_{t+1} = sum_k n_k / n w_{t+1}^k
+        x = cohort.average(local, w, state.x)  # w_{t+1} = sum_k n_k / n w_{t+1}^k
         return ServerModel(x), cohort.cost(K, b)

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import Range, Round, ServerModel
+from replifed.algorithms.base import Cohorts, Range, Round, ServerModel
 from replifed.algorithms.fedavg import FedAvg
 from replifed.network.ledger import Cost
 from replifed.randomness import Streams
@@ -32,6 +32,7 @@ class FedAvgM(FedAvg):
 
     name: ClassVar = "fedavgm"
     look: ClassVar = ("orange", "dots", "D")
+    cohorts: ClassVar = Cohorts("uniform cohort of a share C; weights n_k", "as FedAvg")
 
     momentum: Annotated[float, Range(0, 1, high_open=True)] = 0.9
 

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import Round, per_run
+from replifed.algorithms.base import Cohorts, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.composite import Composite
 from replifed.network.ledger import Cost
@@ -35,6 +35,7 @@ class FedDualAvg(Composite):
     name: ClassVar = "feddualavg"
     look: ClassVar = ("purple", "dots", "D")
     messages: ClassVar = staticmethod(both_ways)  # a dual state there and back
+    cohorts: ClassVar = Cohorts("a subset of the clients; plain mean", "as FedAvg, of dual states")
 
     def init(self, problem, streams: Streams) -> DualState:
         zero = np.zeros((len(streams), problem.dim), dtype=problem.dtype)
@@ -50,6 +51,6 @@ class FedDualAvg(Composite):
         for k, batch in enumerate(cohort.minibatches(K, b)):
             w = soft_threshold(z, threshold + k * shrink)  # prox of (eta_s eta_c r K + eta_c k) psi
             z = z - eta_c * local.gradient(w, batch)
-        z = state.z + eta_s * (local.mean(z) - state.z)
+        z = state.z + eta_s * (cohort.average(local, z, state.z) - state.z)
         threshold = state.threshold + np.asarray(eta_s * K * self._shrinkage, dtype=state.threshold.dtype)
         return DualState(soft_threshold(z, threshold[:, None]), z, threshold), cohort.cost(K, b)

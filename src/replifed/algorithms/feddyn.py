@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Conditions, Round, per_run
+from replifed.algorithms.base import POSITIVE, Cohorts, Conditions, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod
 from replifed.network.ledger import Cost
@@ -37,6 +37,10 @@ class FedDyn(SolverMethod):
     name: ClassVar = "feddyn"
     look: ClassVar = ("orange", "short", "D")
     messages: ClassVar = staticmethod(both_ways)  # theta_k up, theta down
+    cohorts: ClassVar = Cohorts(
+        "uniform cohort P; plain mean; h gets |P| / m of the mean change",
+        "plain mean over those who came; the others keep g_k",
+    )
 
     alpha: Annotated[float | NDArray, POSITIVE]
 
@@ -56,8 +60,6 @@ class FedDyn(SolverMethod):
         share = per_run(cohort.count / problem.n_clients, state.x)  # |P| / m
         h = state.h - per_run(self.alpha, state.x) * share * cohort.mean(theta - x)
         server = cohort.mean(theta) - h / per_run(self.alpha, state.x)
-        if cohort.mask is not None:  # the box divides by |P|: where nobody takes part, x stays
-            server = np.where(cohort.count[:, None] > 0, server, state.x)
         return Dynamics(server, h, cohort.put(state.g, g)), self.cost(cohort)
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, per_run
+from replifed.algorithms.base import POSITIVE, Cohorts, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedavg import FedAvg
 from replifed.network.ledger import Cost
@@ -45,6 +45,10 @@ class FedExP(FedAvg):
 
     name: ClassVar = "fedexp"
     look: ClassVar = ("vermillion", "wide", "p")
+    cohorts: ClassVar = Cohorts(
+        "uniform cohort M_t; sums over the cohort in place of all",
+        "weights p_i of both sums, scaled to sum to one over those who came",
+    )
 
     eps: Annotated[float, POSITIVE] = 1e-3
 
@@ -56,8 +60,7 @@ class FedExP(FedAvg):
 
     def round(self, state: Iterates, problem, ctx: Round) -> tuple[Iterates, Cost]:  # type: ignore[override]
         K, b, cohort = self.local_steps, self.batch, Cohort(problem, ctx)
-        p = cohort.take(problem.weights)
-        p = p / p.sum(axis=1, keepdims=True)
+        p = cohort.shares
         x_i = x = np.repeat(state.x[:, None], cohort.clients.shape[1], axis=1)
         eta = per_run(self.step, x)
         # x_i <- x_i - eta grad f_i(x_i; b), K times, for all clients of the cohort at once

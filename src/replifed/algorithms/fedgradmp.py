@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from replifed.algorithms.base import (
     COUNT,
     POSITIVE,
+    Cohorts,
     Conditions,
     Guarantee,
     Method,
@@ -54,6 +55,10 @@ class FedGradMP(Method):
 
     name: ClassVar = "fedgradmp"
     look: ClassVar = ("black", "solid", "v")
+    cohorts: ClassVar = Cohorts(
+        "uniform cohort; its sum is over all N in the box, over the cohort in the proof",
+        "weights p_i, scaled to sum to one over those who came, then the threshold",
+    )
 
     sparsity: Annotated[int | NDArray, COUNT]
     local_steps: Annotated[int, COUNT]
@@ -90,10 +95,10 @@ class FedGradMP(Method):
         # Work of sub-problems in sample gradients; "sgd" counts its minibatches instead.
         solved = sum((self._work(cohort, size) for size in sizes), np.zeros(len(state.x)))
         # Lambda_s = approx_tau(sum_i p_i x_i, eta_3), and x_{t+1} = P_{Lambda_s} of that sum
-        x = approx.prune(local.mean(u), tau)
+        x = approx.prune(cohort.average(local, u, state.x), tau)
         if self.radius is not None:
             x = onto_ball(x, self.radius, approx)
-        message = cohort.size * sparse_bits(self.sparsity, problem.dim)
+        message = cohort.count * sparse_bits(self.sparsity, problem.dim)
         # Sub-problems count as the sample gradients that take as many operations.
         work = K * (1 + inner) * cohort.samples(self.batch) + solved
         return ServerModel(x), Cost(message, message, iterations=K, sample_gradients=work)
@@ -141,8 +146,8 @@ class FedGradMP(Method):
     def _work(self, cohort: Cohort, size: NDArray) -> NDArray:
         """Work of sub-problems on `size` (R, c) coordinates, in gradients of single samples."""
         if self.solver == "gd":
-            return (self.inner_steps * cohort.sizes * size / cohort.whole.dim).sum(axis=-1)
-        return cohort.whole.restricted_work(size).sum(axis=-1)
+            return cohort.sum(self.inner_steps * cohort.sizes * size / cohort.whole.dim)
+        return cohort.sum(cohort.whole.restricted_work(size))
 
     @classmethod
     def compared(cls, multiple: NDArray, given: Conditions) -> Self:

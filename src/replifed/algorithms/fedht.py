@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from replifed.algorithms.base import Round, ServerModel
+from replifed.algorithms.base import Cohorts, Round, ServerModel
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.algorithms.local_steps import gradient_steps
@@ -25,6 +25,7 @@ class FedHT(HardThresholding):
 
     name: ClassVar = "fedht"
     look: ClassVar = ("blue", "long", "s")
+    cohorts: ClassVar = Cohorts("all clients in every round", "as FedAvg, then the threshold", form=False)
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b, cohort = self.local_steps, self.batch_size(ctx.t), Cohort(problem, ctx)
@@ -32,7 +33,7 @@ class FedHT(HardThresholding):
         local = problem.local(state.x, additive=True, clients=cohort.index, draws=cohort.draws(K, b))
         # Lines 4-7: u <- u - gamma grad f_B(u)
         u = gradient_steps(local, cohort.minibatches(K, b), self.step)
-        x = hard_threshold(local.mean(u), self.sparsity)  # line 10
+        x = hard_threshold(cohort.average(local, u, state.x), self.sparsity)  # line 10
         return ServerModel(x), cohort.cost(K, b, down=sparse_bits(self.sparsity, problem.dim))
 
     @staticmethod

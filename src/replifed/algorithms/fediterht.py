@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from replifed.algorithms.base import Round, ServerModel
+from replifed.algorithms.base import Cohorts, Round, ServerModel
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.hard_thresholding import HardThresholding
 from replifed.algorithms.local_steps import gradient_steps
@@ -26,6 +26,7 @@ class FedIterHT(HardThresholding):
 
     name: ClassVar = "fediterht"
     look: ClassVar = ("vermillion", "solid", "o")
+    cohorts: ClassVar = Cohorts("all clients in every round", "as FedAvg, then the threshold", form=False)
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b, cohort = self.local_steps, self.batch_size(ctx.t), Cohort(problem, ctx)
@@ -34,7 +35,7 @@ class FedIterHT(HardThresholding):
         local = problem.local(state.x, sparsity=int(tau.max()), clients=cohort.index)
         # Lines 4-7: u <- H_tau(u - gamma grad f_B(u))
         u = gradient_steps(local, cohort.minibatches(K, b), self.step, tau=tau)
-        x = hard_threshold(local.mean(u), tau)  # line 10
+        x = hard_threshold(cohort.average(local, u, state.x), tau)  # line 10
         message = sparse_bits(tau, problem.dim)
         return ServerModel(x), cohort.cost(K, b, up=message, down=message)
 

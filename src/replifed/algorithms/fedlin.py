@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import Conditions, Round, ServerModel
+from replifed.algorithms.base import Cohorts, Conditions, Round, ServerModel
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod
 from replifed.network.ledger import Cost
@@ -30,6 +30,10 @@ class FedLin(SolverMethod):
     look: ClassVar = ("sky", "solid", "X")
 
     partial_participation: ClassVar = False
+    cohorts: ClassVar = Cohorts(
+        "all clients in every round: the first exchange is the mean gradient of all",
+        form=False,
+    )
     small: ClassVar = {"solver": Gradient(steps=3, step=0.05)}
 
     def round(self, state: ServerModel, problem: Any, ctx: Round) -> tuple[ServerModel, Cost]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from replifed.algorithms.base import Round, ServerModel, per_run
+from replifed.algorithms.base import Cohorts, Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.composite import Composite
 from replifed.network.ledger import Cost
@@ -25,6 +25,7 @@ class FedMid(Composite):
     name: ClassVar = "fedmid"
     look: ClassVar = ("blue", "short", "s")
     messages: ClassVar = staticmethod(both_ways)  # a model there and back
+    cohorts: ClassVar = Cohorts("a subset of the clients; plain mean", "as FedAvg")
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b, eta_s = self.local_steps, self.batch, self.server_step
@@ -34,6 +35,6 @@ class FedMid(Composite):
         eta_c, shrink = per_run(self.step, w), per_run(self._shrinkage, w)
         for batch in cohort.minibatches(K, b):
             w = soft_threshold(w - eta_c * local.gradient(w, batch), shrink)  # prox of eta_c psi
-        change = local.mean(w) - state.x
+        change = cohort.average(local, w, state.x) - state.x
         x = soft_threshold(state.x + eta_s * change, eta_s * K * per_run(self._shrinkage, change))
         return ServerModel(x), cohort.cost(K, b)

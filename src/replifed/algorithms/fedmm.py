@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Conditions, Method, Range, Round, per_run
+from replifed.algorithms.base import COUNT, POSITIVE, Cohorts, Conditions, Method, Range, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.sa_ssmm import step_size
 from replifed.errors import ConfigError
@@ -52,6 +52,10 @@ class FedMM(Method):
 
     name: ClassVar = "fedmm"
     look: ClassVar = ("green", "solid", "o")
+    cohorts: ClassVar = Cohorts(
+        "each client with probability p, independently; sum of mu_i Delta_i, divided by p",
+        "p is c / N for c who came, or the setting; those who stay away keep V_i",
+    )
 
     beta: Annotated[float | NDArray, POSITIVE]
     decay: Annotated[float, Range(0, 1)] = 0.5
@@ -62,6 +66,7 @@ class FedMM(Method):
 
     needs: ClassVar = (Surrogate,)
     weighted: ClassVar = True
+    steps_alone: ClassVar = True  # V moves S_hat, as in the box
     searched: ClassVar = False  # its step follows from the data
     in_doubles: ClassVar = True  # as its surrogates
     tuned: ClassVar = "beta"
@@ -80,7 +85,7 @@ class FedMM(Method):
     def round(self, state: Variates, problem, ctx: Round) -> tuple[Variates, Cost]:
         x, theta, V, V_i, _, _ = state  # x is S_hat_t
         cohort = Cohort(problem, ctx).packed()
-        p = self._probability(cohort)
+        p = self._probability(cohort, ctx)
         (batch,) = cohort.minibatches(1, self.batch)
         S_i = self.aggregated(problem, problem.oracle(theta, cohort.index, batch))  # S_{t+1,i}
         V_A = cohort.take(V_i)  # V_{t,i} of the active clients A
@@ -115,10 +120,12 @@ class FedMM(Method):
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _probability(self, cohort: Cohort) -> float:
-        """Probability p that a client takes part."""
+    def _probability(self, cohort: Cohort, ctx: Round) -> float | NDArray:
+        """Probability p that a client takes part, one or one a run (R, 1)."""
         if cohort.mask is None:
             return cohort.size / cohort.whole.n_clients
+        if ctx.chosen is not None:  # as many as came
+            return np.maximum(cohort.count, 1)[:, None] / cohort.whole.n_clients
         if self.participation is None:
             raise ConfigError(
                 f"{type(self).__name__}.participation: give it, since clients take part at random"

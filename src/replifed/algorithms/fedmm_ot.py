@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Range, Round, per_run
+from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Cohorts, Method, Range, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost, dense_bits
 from replifed.network.messages import Counted, Sent
@@ -155,6 +155,10 @@ class FedMMOT(Method):
     name: ClassVar = "fedmm_ot"
     label: ClassVar = "FedMM-OT"
     look: ClassVar = ("green", "wide", "o")
+    cohorts: ClassVar = Cohorts(
+        "each client with probability p, independently; sum of mu_i Delta_i, divided by p",
+        "p is c / N; cohorts of a fixed size only",
+    )
 
     step: Annotated[float | NDArray, POSITIVE]
     gamma: Annotated[float, Range(0, 1, low_open=True)] = 1.0

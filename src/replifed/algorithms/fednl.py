@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Range, Round
+from replifed.algorithms.base import COUNT, POSITIVE, Cohorts, Range, Round
 from replifed.algorithms.newton_type import Direction, NewtonType, averaged, second_order, solve_runs
 from replifed.errors import ConfigError
 from replifed.network.ledger import BITS_PER_VALUE, sparse_bits
@@ -54,6 +54,7 @@ class FedNL(NewtonType):
 
     name: ClassVar = "fednl"
     look: ClassVar = ("green", "dots", "^")
+    cohorts: ClassVar = Cohorts("has a variant for cohorts, FedNL-PP, which is not built here", form=False)
 
     compressor: Literal["rank1", "topk"] = "rank1"
     entries: Annotated[int | None, COUNT] = None

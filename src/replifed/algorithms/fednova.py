@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Method, Round, ServerModel, per_run
+from replifed.algorithms.base import COUNT, POSITIVE, Cohorts, Method, Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import BITS_PER_VALUE, Cost, dense_bits
 from replifed.network.messages import Counted, Sent
@@ -31,6 +31,10 @@ class FedNova(Method):
 
     name: ClassVar = "fednova"
     look: ClassVar = ("sky", "dots", "P")
+    cohorts: ClassVar = Cohorts(
+        "clients drawn by p_i, with replacement, in an appendix; plain mean",
+        "weights p_i and tau_eff of those who came, scaled to sum to one",
+    )
 
     step: Annotated[float | NDArray, POSITIVE]
     local_steps: Annotated[int, COUNT]
@@ -43,8 +47,7 @@ class FedNova(Method):
 
     def round(self, state: ServerModel, problem, ctx: Round) -> tuple[ServerModel, Cost]:
         K, b, cohort = self.local_steps, self.batch, Cohort(problem, ctx)
-        tau, p = self._steps(cohort)[..., None], cohort.take(problem.weights)[..., None]
-        p = p / p.sum(axis=1, keepdims=True)
+        tau, p = self._steps(cohort)[..., None], cohort.shares[..., None]
         x_i = x = np.repeat(state.x[:, None], tau.shape[1], axis=1)
         eta = per_run(self.step, x)
         for k, batch in enumerate(cohort.minibatches(K, b)):
@@ -55,8 +58,8 @@ class FedNova(Method):
         server = state.x - tau_eff * (p * d_i).sum(axis=1)
         looked = tau[..., 0] * (cohort.sizes if b is None or b >= problem.sizes.max() else b)
         # tau_i goes up, too.
-        up, down = cohort.size * (dense_bits(problem.dim) + BITS_PER_VALUE), cohort.message()
-        return ServerModel(server), Cost(up, down, iterations=K, sample_gradients=looked.sum(axis=1))
+        up, down = cohort.count * (dense_bits(problem.dim) + BITS_PER_VALUE), cohort.message()
+        return ServerModel(server), Cost(up, down, iterations=K, sample_gradients=cohort.sum(looked))
 
     def _steps(self, cohort: Cohort) -> NDArray:
         """tau_i, (R or 1, c)."""

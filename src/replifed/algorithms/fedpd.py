@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Conditions, Round, per_run
+from replifed.algorithms.base import POSITIVE, Cohorts, Conditions, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod
 from replifed.network.ledger import Cost
@@ -42,6 +42,7 @@ class FedPD(SolverMethod):
     eta: Annotated[float | NDArray, POSITIVE]
 
     partial_participation: ClassVar = False
+    cohorts: ClassVar = Cohorts("all clients in every round, or none", form=False)
     small: ClassVar = {"eta": 0.2, "solver": Gradient(steps=3)}
 
     def init(self, problem: Any, streams: Streams) -> FedPDState:

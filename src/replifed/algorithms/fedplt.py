@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import NONNEGATIVE, POSITIVE, Conditions, Round, per_run
+from replifed.algorithms.base import NONNEGATIVE, POSITIVE, Cohorts, Conditions, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, SolverMethod, proximal
 from replifed.network.ledger import Cost
@@ -43,6 +43,10 @@ class FedPLT(SolverMethod):
     label: ClassVar = "Fed-PLT"
     look: ClassVar = ("orange", "solid", "D")
     messages: ClassVar = staticmethod(both_ways)  # z_i up, y down
+    cohorts: ClassVar = Cohorts(
+        "each client with its own probability, independently; tables: cohorts of half",
+        "mean over all z_i; those who stay away keep x_i and z_i",
+    )
 
     rho: Annotated[float | NDArray, POSITIVE]
     penalty: Penalty = field(default_factory=Zero)

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Method, Round, ServerModel
+from replifed.algorithms.base import COUNT, NONNEGATIVE, POSITIVE, Cohorts, Method, Round, ServerModel
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_steps import gradient_steps
 from replifed.network.ledger import Cost
@@ -27,13 +27,17 @@ class FedProx(Method):
 
     Notes
     -----
-    The paper's box draws clients with probability p_k and takes their plain mean; here cohorts are drawn
-    uniformly and averaged with the weights p_k, as in FedAvg.
+    The paper's box draws clients with probability p_k and takes their plain mean, as the law
+    `network.participation.WithReplacement` does; others are averaged with the weights p_k, as in FedAvg.
     """
 
     name: ClassVar = "fedprox"
     look: ClassVar = ("blue", "dots", "v")
     messages: ClassVar = staticmethod(both_ways)  # as FedAvg
+    cohorts: ClassVar = Cohorts(
+        "K devices, drawn by p_k; plain mean",
+        "as FedAvg; by-size is the box: draws by n_k, and their plain mean",
+    )
 
     step: Annotated[float | NDArray, POSITIVE]
     local_steps: Annotated[int, COUNT]
@@ -48,4 +52,4 @@ class FedProx(Method):
         local = problem.local(state.x, additive=True, clients=cohort.index, draws=cohort.draws(K, b))
         # w <- w - eta grad h_k(w; w_t), and grad h_k(w; w_t) = grad F_k(w) + mu (w - w_t)
         w = gradient_steps(local, cohort.minibatches(K, b), self.step, pull=self.mu)
-        return ServerModel(local.mean(w)), cohort.cost(K, b)
+        return ServerModel(cohort.average(local, w, state.x)), cohort.cost(K, b)

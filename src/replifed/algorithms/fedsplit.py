@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Conditions, Round
+from replifed.algorithms.base import POSITIVE, Cohorts, Conditions, Round
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, SolverMethod, proximal
 from replifed.network.ledger import Cost
@@ -41,6 +41,7 @@ class FedSplit(SolverMethod):
     s: Annotated[float | NDArray, POSITIVE]
 
     partial_participation: ClassVar = False
+    cohorts: ClassVar = Cohorts("all clients in every round", form=False)
     small: ClassVar = {"s": 0.5, "solver": Gradient(steps=3)}
 
     def init(self, problem: Any, streams: Streams) -> Splitting:

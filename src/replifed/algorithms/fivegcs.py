@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Conditions, Round, per_run
+from replifed.algorithms.base import POSITIVE, Cohorts, Conditions, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod
 from replifed.network.ledger import Cost
@@ -40,6 +40,10 @@ class FiveGCS(SolverMethod):
     name: ClassVar = "fivegcs"
     label: ClassVar = "5GCS"
     look: ClassVar = ("vermillion", "dash_dot", "*")
+    cohorts: ClassVar = Cohorts(
+        "uniform cohort of C clients; the change of v times M / C",
+        "C is the number of those who came; the others keep u_m",
+    )
 
     gamma: Annotated[float | NDArray, POSITIVE]
     tau: Annotated[float | NDArray, POSITIVE]
@@ -74,7 +78,7 @@ class FiveGCS(SolverMethod):
     @classmethod
     def compared(cls, multiple: NDArray, given: Conditions) -> Self:
         """gamma as a multiple of the theory's, tau as one divided by it."""
-        gamma, tau = theory_parameters(given.mu, given.L, given.clients, given.clients)
+        gamma, tau = theory_parameters(given.mu, given.L, given.clients, given.cohort or given.clients)
         solver = Gradient(steps=given.local_steps)
         return cls(gamma=multiple * gamma, tau=tau / multiple, solver=solver)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Conditions, Round, per_run
+from replifed.algorithms.base import POSITIVE, Cohorts, Conditions, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver, with_step
 from replifed.network.ledger import Cost
@@ -43,6 +43,10 @@ class LED(SolverMethod):
     solver: SteppedSolver
 
     partial_participation: ClassVar = False
+    cohorts: ClassVar = Cohorts(
+        "all clients in every round: a decentralised method, on one fixed network",
+        form=False,
+    )
     small: ClassVar = {"alpha": 0.1, "beta": 0.3, "solver": Gradient(steps=3)}
 
     def init(self, problem: Any, streams: Streams) -> LEDState:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Method, Round, ServerModel, per_run
+from replifed.algorithms.base import COUNT, POSITIVE, Cohorts, Method, Round, ServerModel, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedac import Accelerated, AcceleratedMethod, middle, moved
 from replifed.network.ledger import Cost
@@ -21,7 +21,7 @@ def mean_gradient(cohort: Cohort, x: NDArray, K: int, b: int | None) -> NDArray:
     everywhere = np.repeat(x[:, None], cohort.clients.shape[1], axis=1)
     batches = cohort.minibatches(K, b)
     batch = None if batches[0] is None else np.concatenate(batches, axis=-1)
-    return cohort.problem.per_client_gradients(everywhere, batch).mean(axis=1)
+    return cohort.mean(cohort.problem.per_client_gradients(everywhere, batch))
 
 
 def cost(cohort: Cohort, K: int, b: int | None) -> Cost:
@@ -49,6 +49,10 @@ class MinibatchSGD(Method):
     label: ClassVar = "minibatch SGD"
     look: ClassVar = ("black", "long", "<")
     messages: ClassVar = staticmethod(one_gradient)
+    cohorts: ClassVar = Cohorts(
+        "FedSGD of McMahan et al. 2017: uniform cohort",
+        "plain mean of the gradients of those who came",
+    )
 
     step: Annotated[float | NDArray, POSITIVE]
     local_steps: Annotated[int, COUNT]
@@ -71,6 +75,11 @@ class MinibatchAcSGD(AcceleratedMethod):
     label: ClassVar = "accelerated minibatch SGD"
     look: ClassVar = ("green", "long", "^")
     messages: ClassVar = staticmethod(one_gradient)
+    cohorts: ClassVar = Cohorts(
+        "all M workers in every round; nothing on cohorts",
+        "plain mean of the gradients of those who came",
+        form=False,
+    )
 
     def round(self, state: Accelerated, problem: Any, ctx: Round) -> tuple[Accelerated, Cost]:
         K, b, cohort = self.local_steps, self.batch, Cohort(problem, ctx)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import NONNEGATIVE, Conditions, Method, Range, Round, ServerModel
+from replifed.algorithms.base import NONNEGATIVE, Cohorts, Conditions, Method, Range, Round, ServerModel
 from replifed.algorithms.line_search import Armijo
 from replifed.network.ledger import BITS_PER_VALUE, Cost
 from replifed.network.messages import Counted, Sent
@@ -60,6 +60,10 @@ class NewtonType(Method, ABC):
     needs: ClassVar[tuple[type, ...]] = (Smooth, Hessian, Ray)
     weighted: ClassVar = True
     partial_participation: ClassVar = False
+    cohorts: ClassVar = Cohorts(
+        "all clients in every round: directions and line search are of all",
+        form=False,
+    )
     searched: ClassVar = False
     in_doubles: ClassVar = True  # floats of 32 bits are too short for linear systems
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, POSITIVE, Method, Range, Round
+from replifed.algorithms.base import COUNT, POSITIVE, Cohorts, Method, Range, Round
 from replifed.algorithms.cohort import Cohort
 from replifed.network.ledger import Cost
 from replifed.network.messages import Counted, Sent
@@ -54,6 +54,7 @@ class SaSsmm(Method):
 
     needs: ClassVar = (Surrogate,)
     partial_participation: ClassVar = False
+    cohorts: ClassVar = Cohorts("centralised: there are no clients", form=False)
     weighted: ClassVar = True
     centralised: ClassVar = True  # data and server are in one place
     small: ClassVar = {"beta": 0.6}

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, per_run
+from replifed.algorithms.base import POSITIVE, Cohorts, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import (
     Gradient,
@@ -50,6 +50,10 @@ class Scaffnew(SolverMethod):
 
     stochastic: ClassVar = True
     partial_participation: ClassVar = False
+    cohorts: ClassVar = Cohorts(
+        "all clients in every round: the control variates sum to zero; TAMUNA has a form for cohorts",
+        form=False,
+    )
     small: ClassVar = {"step": 0.1, "solver": Gradient(steps=3)}
 
     def init(self, problem: Any, streams: Streams) -> Shifts:

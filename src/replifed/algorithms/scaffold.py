@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Round, per_run
+from replifed.algorithms.base import POSITIVE, Cohorts, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver
 from replifed.network.ledger import Cost
@@ -45,6 +45,10 @@ class Scaffold(SolverMethod):
     name: ClassVar = "scaffold"
     label: ClassVar = "SCAFFOLD"
     look: ClassVar = ("vermillion", "dots", "s")
+    cohorts: ClassVar = Cohorts(
+        "uniform cohort S; plain mean; c gets |S| / N of the mean change of c_i",
+        "plain mean over those who came; the others keep c_i",
+    )
 
     step: Annotated[float | NDArray, POSITIVE]
     solver: SteppedSolver

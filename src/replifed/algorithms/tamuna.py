@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import POSITIVE, Conditions, Range, Round, per_run
+from replifed.algorithms.base import POSITIVE, Cohorts, Conditions, Range, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import (
     Gradient,
@@ -46,6 +46,10 @@ class TAMUNA(SolverMethod):
 
     name: ClassVar = "tamuna"
     look: ClassVar = ("green", "short", "<")
+    cohorts: ClassVar = Cohorts(
+        "uniform cohort of c clients; plain mean of the coordinates that are sent",
+        "plain mean over those who came; the others keep h_i",
+    )
 
     gamma: Annotated[float | NDArray, POSITIVE]
     eta: Annotated[float | NDArray, POSITIVE]
@@ -70,8 +74,6 @@ class TAMUNA(SolverMethod):
         sent = self._senders(cohort, ctx, problem.dim)
         if sent is None:
             x = cohort.mean(w)
-            if cohort.mask is not None:
-                x = np.where(cohort.count[:, None] > 0, x, state.x)  # nobody took part
             bits = cohort.message()
         else:
             x = (sent * w).sum(axis=1) / self.sparsity
@@ -106,7 +108,7 @@ class TAMUNA(SolverMethod):
     def compared(cls, multiple: NDArray, given: Conditions) -> Self:
         """gamma as a multiple of the theory's."""
         K, N = given.local_steps, given.clients
-        gamma, eta = theory_parameters(given.mu, given.L, K, N, N)
+        gamma, eta = theory_parameters(given.mu, given.L, K, N, max(given.cohort or N, 2))
         return cls(gamma=multiple * gamma, eta=eta, solver=Gradient(steps=K))
 
     @staticmethod

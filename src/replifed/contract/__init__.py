@@ -159,6 +159,13 @@ def first_fault(source: str) -> str:
     return ""
 
 
+def cohort_fault(source: str) -> str:
+    """Return what a custom method does wrong with cohorts, in one line; "" for nothing, or without them."""
+    with_cohort = [case for case in cases(class_of(source)) if case.partial]
+    fault = _fault(checks.check_cohort_costs, with_cohort[0]) if with_cohort else ""
+    return f"{source}: with cohorts it breaks the contract: {fault}" if fault else ""
+
+
 def _fault(check: Callable[[Case], None], case: Case) -> str:
     try:
         check(case)

@@ -371,34 +371,45 @@ def check_refusals(case: Case) -> None:
                 )
 
 
-def members(*chosen: int, masked: bool = False) -> Callable[[Streams, int], Participation]:
-    """Return a sampler of one fixed cohort for all rounds."""
+def members(
+    *chosen: int, masked: bool = False, beside: tuple[int, ...] = ()
+) -> Callable[[Streams, int], Participation]:
+    """Return a law of one cohort for all rounds; `beside` it compute others, whose results are discarded."""
 
     def cohort(streams: Streams, n_clients: int) -> Participation:
         active = np.isin(np.arange(n_clients), chosen)[None]
-        return Participation(active, None if masked else np.array([chosen]))
+        return Participation(active, None if masked else np.sort([[*chosen, *beside]]))
 
     return cohort
 
 
 def check_cohort_costs(case: Case) -> None:
-    """The ledger does not depend on clients outside the cohort, nor on which of equal ones are in it."""
+    """Ledger and model do not depend on clients outside the cohort, nor on which of equal ones are in it."""
     inside = (0, 3, 4, 7)
-    here = case.run(2, cohort=members(*inside)).ledger
+    here = case.run(2, cohort=members(*inside))
     others = [i if i in inside else i + 1 for i in range(N)]
     for clients in (others, [*range(N), 20, 21]):
         there = case.run(2, clients=clients, cohort=members(*inside)).ledger
-        for what, totals in here.items():
+        for what, totals in here.ledger.items():
             close(there[what], totals, f"{what}: it depends on clients outside the cohort")
     equal = [case.run(2, clients=[0] * N, cohort=members(*who)).ledger for who in (inside, (1, 2, 5, 10))]
     for what, totals in equal[0].items():
         close(equal[1][what], totals, f"{what}: equal cohorts cost differently")
-    try:
-        masked = case.run(2, cohort=members(*inside, masked=True)).ledger
-    except ReplifedError:
-        return  # it takes cohorts of a fixed size only, and says so
-    for what, totals in here.items():
-        close(masked[what], totals, f"{what}: a mask of the same clients costs something else")
+    for way, law in {
+        "a mask of the same clients": members(*inside, masked=True),
+        "a cohort that others fill up": members(*inside, beside=(2, 9)),
+    }.items():
+        try:
+            other = case.run(2, cohort=law)
+        except ReplifedError:
+            continue  # it takes cohorts of a fixed size only, and says so
+        drawn = getattr(case.algorithm(), "batch", None) is not None  # by the clients that compute
+        for what, totals in here.ledger.items():
+            if not (drawn and what == "sample_gradients"):
+                close(other.ledger[what], totals, f"{what}: {way} costs something else")
+        if not drawn:
+            model, expected = (case.server(run.state) for run in (other, here))
+            close(model, expected, f"the server's model: {way} leads elsewhere")
 
 
 def check_uplink(case: Case) -> None:

@@ -36,9 +36,9 @@ class Audit:
     problem : audited problem, which the method gets in place of the raw one.
     """
 
-    def __init__(self, problem: Any, runs: int, rounds: range) -> None:
+    def __init__(self, problem: Any, runs: int, rounds: range, cohorts: bool = False) -> None:
         self.problem, self._raw = audited(problem, runs, self), problem
-        self._booked = Ledger(runs)
+        self._booked = Ledger(runs, cohorts)
         self._taken, self._pending = ({kind: np.zeros(runs) for kind in (*_COVERS, "outside")} for _ in "12")
         self._exchanges = {name: np.zeros(runs) for name in ("exchanges_booked", "exchanges_needed")}
         chosen = np.random.default_rng(len(rounds)).permutation(rounds)[:_LOOKED_AT]
@@ -93,7 +93,9 @@ class Audit:
 
     def open(self, algorithm: Any, state: Any, ctx: Round) -> None:
         """Begin a round."""
-        self._active, self._masked = ctx.active, ctx.active is not None and ctx.chosen is None
+        self._active, self._masked = ctx.active, ctx.active is not None
+        if ctx.active is not None and ctx.chosen is not None:
+            self._masked = not np.take_along_axis(ctx.active, ctx.chosen, axis=1).all()
         if self._server is None:
             self._server = algorithm.observe(state)["server"].copy()
         self._needed = 0
@@ -102,9 +104,10 @@ class Audit:
             if ctx.t in self._looked_at:
                 self._needed = exchanges_needed(algorithm, state, self._raw, ctx)
 
-    def close(self, cost: Cost, runs: NDArray, server: NDArray) -> None:
-        """Book the cost of a round, which ends at the models `server` (R, D), for the mask `runs` (R,)."""
-        self._booked.add(cost, runs)
+    def close(self, cost: Cost, runs: NDArray, came: NDArray | None, server: NDArray) -> None:
+        """Book the cost of a round that ends at the models `server` (R, D), as `Ledger.add` does."""
+        self._booked.add(cost, runs, came)
+        runs = runs if came is None else runs & (came > 0)
         moved = runs & (server != self._server).any(axis=-1)
         self._server = server.copy()
         for kind, amounts in self._pending.items():

@@ -33,6 +33,7 @@ def exchanges_needed(algorithm: Any, state: Any, problem: Any, ctx: Round) -> in
     It is 1 if fewer than two clients take part.
     """
     runs, some = len(state[0]), np.arange(problem.n_clients) if ctx.chosen is None else ctx.chosen[0]
+    some = some if ctx.active is None else some[ctx.active[0, some]]
     if len(some) < 2:
         return 1
     changed = np.isin(np.arange(problem.n_clients), some[::2])

@@ -16,8 +16,8 @@ from replifed.algorithms.base import COUNT, Algorithm, Range, Round
 from replifed.algorithms.local_solvers import Exact
 from replifed.errors import ConfigError, ReplifedError
 from replifed.memory import free
-from replifed.network.ledger import Ledger
-from replifed.network.participation import Participation
+from replifed.network.ledger import Cost, Ledger
+from replifed.network.participation import Law
 from replifed.problems.base import Hessian, require
 from replifed.randomness import Streams
 
@@ -93,7 +93,7 @@ def simulate(
     record_every: int = 1,
     record_from: int = 0,
     seldom: Mapping[str, Callable[[int], bool]] | None = None,
-    cohort: Callable[[Streams, int], Participation] | None = None,
+    cohort: Law | None = None,
     channel: Callable[[Streams, int], NDArray] | None = None,
     until: Callable[[dict[str, NDArray]], NDArray] | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -107,7 +107,7 @@ def simulate(
     algorithm : Algorithm
     problem : Problem
         Problem with the capabilities that the algorithm needs, passed on unchanged: if its weights differ and
-        the algorithm takes plain means, pass `algorithms.weighting.handed(type(algorithm), problem)`.
+        the algorithm takes plain means, pass `network.participation.handed(type(algorithm), problem)`.
     streams : Streams
         One name per run.
     rounds : int
@@ -119,8 +119,9 @@ def simulate(
         Selects the recorded rounds at which an expensive metric is computed, besides start and end; it is NaN
         at the others. Without the objective, a run counts as diverged only if its model is not finite.
     cohort : callable, optional
-        Draws the clients that take part in a round (`network.participation`); all do by default. A round
-        without clients costs a run nothing.
+        Law of who takes part in a round (`network.participation`); all do by default. The ledger then has
+        `took_part`, clients so far, and `empty_rounds`. A round to which nobody comes costs a run nothing,
+        and its state stays, unless the method has `steps_alone`.
     channel : callable, optional
         Draws the bits per coordinate that each client may send in a round, (R or 1, N); no limit by default.
     until : callable, optional
@@ -151,9 +152,7 @@ def simulate(
     _check_lengths(algorithm, len(streams))
     require(problem, algorithm.needs, type(algorithm).__name__)
     if cohort is not None and not algorithm.partial_participation:
-        raise ReplifedError(
-            f"{type(algorithm).__name__} is defined for full participation only; leave cohorts out"
-        )
+        raise ReplifedError(full_only(type(algorithm)))
     refuse_what_does_not_fit(algorithm, problem, len(streams), getattr(cohort, "size", None))
     metrics = {"objective": objective} if metrics is None else metrics
     begin = resume[0] if resume is not None else 0
@@ -161,7 +160,7 @@ def simulate(
     if audited:
         from replifed.engine.audit import Audit
 
-        audit = Audit(problem, len(streams), range(begin, rounds))
+        audit = Audit(problem, len(streams), range(begin, rounds), cohorts=cohort is not None)
         handed = audit.problem
     state = resume[1] if resume is not None else algorithm.init(handed, streams)
     due = {t for t in range(begin + 1, rounds + 1) if t >= record_from and t % record_every == 0} | {rounds}
@@ -169,7 +168,7 @@ def simulate(
     def taken(name: str, t: int) -> bool:
         return seldom is None or name not in seldom or t in (begin, rounds) or seldom[name](t)
 
-    ledger = Ledger(len(streams))
+    ledger = Ledger(len(streams), cohorts=cohort is not None)
     recorder = _Recorder(problem, metrics, taken, ledger if audit is None else audit)
     alive = np.ones(len(streams), dtype=bool)
     # Runs that diverge overflow; the recorder marks them, so warnings are off.
@@ -177,19 +176,26 @@ def simulate(
         recorder.record(begin, algorithm.observe(state), alive)
         for t in range(begin, rounds):
             now = streams.at(t)
-            active, chosen = (None, None) if cohort is None else cohort(now, problem.n_clients)
+            who = None if cohort is None else cohort(now, problem.n_clients)
+            active, chosen, *weights = who or (None, None)
+            came = None if active is None else np.broadcast_to(active.sum(axis=1), alive.shape)
             budget = None if channel is None else channel(now, problem.n_clients)
+            empty = came is not None and not came.all() and not getattr(algorithm, "steps_alone", False)
             # Others may hold the state that the first round gets; those that rounds return are the loop's.
-            ctx = Round(t, active, budget, now, chosen, owned=t > begin)
+            owned = t > begin and not empty
+            ctx = Round(t, active, budget, now, chosen, owned, *weights)
             if audit is not None:
                 audit.open(algorithm, state, ctx)
-            state, cost = algorithm.round(state, handed, ctx)
-            had = alive if active is None or chosen is not None else alive & active.any(axis=1)
+            before, cost = state, Cost(0, 0, 0)
+            if not empty or np.any(came):
+                state, cost = algorithm.round(state, handed, ctx)
+            if empty and came is not None:
+                state = _kept(state, before, ~came.astype(bool))
             seen = algorithm.observe(state)
             if audit is None:
-                ledger.add(cost, had)
+                ledger.add(cost, alive, came)
             else:
-                audit.close(cost, had, seen["server"])
+                audit.close(cost, alive, came, seen["server"])
             alive &= np.isfinite(seen["server"]).all(axis=-1)
             if t + 1 in due:
                 recorder.record(t + 1, seen, alive)
@@ -287,6 +293,19 @@ class _Recorder:
 
 def _stacked(records: Sequence[dict[str, NDArray]]) -> dict[str, NDArray]:
     return {name: np.stack([record[name] for record in records]) for name in records[0]}
+
+
+def _kept(state: Any, before: Any, runs: NDArray) -> Any:
+    """State with that of `before` in the mask `runs` (R,)."""
+    pairs = zip(state, before, strict=True)
+    return type(state)(*(np.where(runs.reshape(-1, *(1,) * (a.ndim - 1)), b, a) for a, b in pairs))
+
+
+def full_only(method: type[Any]) -> str:
+    """Return why a method takes no cohorts, in one line."""
+    said = getattr(method, "cohorts", None)
+    why = f" ({said.paper})" if said is not None and said.paper else ""
+    return f"{method.__name__} is defined for full participation only{why}; leave cohorts out"
 
 
 def _parked(state: Any, alive: NDArray) -> Any:

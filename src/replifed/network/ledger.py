@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from replifed.operators.hard_threshold import support_bits
 
 BITS_PER_VALUE = 32
+# Totals of who took part: clients, one each round that it does, and rounds to which nobody came.
+COHORTS = ("took_part", "empty_rounds")
 
 
 class Cost(NamedTuple):
@@ -25,21 +27,26 @@ class Cost(NamedTuple):
 
 
 class Ledger:
-    """Running totals of `Cost` for R runs."""
+    """Running totals of `Cost` for R runs; with `cohorts`, also of who took part."""
 
-    def __init__(self, runs: int) -> None:
+    def __init__(self, runs: int, cohorts: bool = False) -> None:
         self._sums, self._round = np.zeros((2, len(Cost._fields), runs))
+        self._cohorts = dict(zip(COHORTS, np.zeros((2, runs)), strict=True)) if cohorts else {}
 
     @property
     def totals(self) -> dict[str, NDArray]:
         """Sums so far by name, (R,) each."""
-        return dict(zip(Cost._fields, self._sums, strict=True))
+        return {**dict(zip(Cost._fields, self._sums, strict=True)), **self._cohorts}
 
-    def add(self, cost: Cost, runs: NDArray) -> None:
-        """Add a round's cost to the runs that took part in it, the mask `runs` (R,)."""
+    def add(self, cost: Cost, runs: NDArray, came: NDArray | None = None) -> None:
+        """Add a round's cost to the mask `runs` (R,), but for those to which nobody `came`, (R,)."""
         for row, amount in zip(self._round, cost, strict=True):
             row[:] = amount
-        self._sums += np.where(runs, self._round, 0.0)
+        self._sums += np.where(runs if came is None else runs & (came > 0), self._round, 0.0)
+        if self._cohorts and came is not None:
+            took_part, empty = self._cohorts.values()
+            took_part += np.where(runs, came, 0)
+            empty += runs & (came == 0)
 
 
 def dense_bits(d: int) -> int:

@@ -49,8 +49,8 @@ class LocalModels(Protocol):
     def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         """H_tau of each client's model; `u` itself may be overwritten."""
 
-    def mean(self, u: NDArray) -> NDArray:
-        """sum_i p_i u_i in the server's coordinates, shape (R, D)."""
+    def mean(self, u: NDArray, weights: NDArray | None = None) -> NDArray:
+        """sum_i p_i u_i in the server's coordinates, (R, D); with `weights` (R or 1, c) in place of p."""
 
 
 @runtime_checkable

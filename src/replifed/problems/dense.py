@@ -479,8 +479,8 @@ class DenseLocalModels:
         step = np.reshape(eta, (-1, 1, 1))
         return fast(self.start, batches, inner, step, tau, **more)
 
-    def mean(self, u: NDArray) -> NDArray:
-        p = np.broadcast_to(self._problem.weights, u.shape[:2])
+    def mean(self, u: NDArray, weights: NDArray | None = None) -> NDArray:
+        p = np.broadcast_to(self._problem.weights if weights is None else weights, u.shape[:2])
         return np.matmul(p[:, None], u)[:, 0]
 
 

@@ -86,8 +86,8 @@ class GramLocalModels:
         )
         return models
 
-    def mean(self, u: NDArray) -> NDArray:
-        p = self.weights[..., None]
+    def mean(self, u: NDArray, weights: NDArray | None = None) -> NDArray:
+        p = (self.weights if weights is None else weights)[..., None]
         c = (p * u[:, :, -1]).sum(axis=1)
         outputs = c.shape[-1]
         kept = (self.x.reshape(len(u), -1, outputs) * c[:, None, :]).reshape(self.x.shape)

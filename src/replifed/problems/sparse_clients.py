@@ -132,12 +132,13 @@ class SparseLocalModels(_SideBySide):
         keep_largest(integers, most, self._columns, self._bounds, levels, integers)
         return u
 
-    def mean(self, u: NDArray) -> NDArray:
+    def mean(self, u: NDArray, weights: NDArray | None = None) -> NDArray:
         problem = self._problem
+        each = np.broadcast_to(problem.weights if weights is None else weights, (len(u), problem.n_clients))
         x = np.empty((len(u), problem.dim), problem.dtype)
-        for model, columns, mean in zip(u, self._columns, x, strict=True):
+        for model, columns, mean, p_i in zip(u, self._columns, x, each, strict=True):
             nonzero = np.flatnonzero(model != 0)  # much faster on booleans
-            p = np.repeat(problem.weights[0], np.diff(np.searchsorted(nonzero, self._bounds)))
+            p = np.repeat(p_i, np.diff(np.searchsorted(nonzero, self._bounds)))
             total = np.bincount(columns[nonzero], p * model[nonzero], minlength=problem.dim)
             mean[:] = total[: problem.dim]
         return x
@@ -162,11 +163,13 @@ class SparseAdditiveModels(_SideBySide):
     def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         raise ReplifedError("models that change by gradients alone cannot be thresholded")
 
-    def mean(self, u: NDArray) -> NDArray:
-        change = (u - self.start) * np.repeat(self._problem.weights[0], np.diff(self._bounds))
+    def mean(self, u: NDArray, weights: NDArray | None = None) -> NDArray:
+        p = self._problem.weights if weights is None else weights
+        change = (u - self.start) * np.repeat(p, np.diff(self._bounds), axis=1)
         total = [np.bincount(self._client_columns, each, self._problem.dim) for each in change]
         # The p_i usually sum to one, up to rounding.
-        return round(self._problem._total_weight, 12) * self._x + np.array(total, self._x.dtype)
+        whole = np.round(p.sum(axis=1, keepdims=True, dtype=float), 12).astype(self._x.dtype)
+        return whole * self._x + np.array(total, self._x.dtype)
 
 
 class RunByRun:
@@ -194,6 +197,9 @@ class RunByRun:
             u[place] = part.threshold(u[place], level)
         return u
 
-    def mean(self, u: NDArray) -> NDArray:
-        pairs = zip(self._places, self._parts, strict=True)
-        return np.concatenate([part.mean(u[place]) for place, part in pairs])
+    def mean(self, u: NDArray, weights: NDArray | None = None) -> NDArray:
+        pairs = enumerate(zip(self._places, self._parts, strict=True))
+        if weights is None:
+            return np.concatenate([part.mean(u[place]) for _, (place, part) in pairs])
+        own = weights if len(weights) > 1 else np.repeat(weights, len(self._parts), axis=0)
+        return np.concatenate([part.mean(u[place], own[[run]]) for run, (place, part) in pairs])

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.registry import BUILT_IN, method_class
-from replifed.algorithms.weighting import handed
 from replifed.engine.plans import Planned, execute
 from replifed.engine.search import Budget, Grid, search, with_margin
 from replifed.engine.trials import Check, Spent, Trials
 from replifed.engine.twins import TWINS
 from replifed.network.fading import Constant
 from replifed.network.ledger import dense_bits
+from replifed.network.participation import handed
 from replifed.papers.cross.methods import algorithm, tunes, width
 from replifed.papers.cross.problems import Regression, problem, solution
 from replifed.progress import Progress, silent

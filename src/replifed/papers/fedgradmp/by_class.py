@@ -29,8 +29,8 @@ class _LocalModels(DenseLocalModels):
         self._levels = tau
         return super().descend(batches, eta, pull, tau, classes=self._classes, **more)
 
-    def mean(self, u: NDArray) -> NDArray:
-        mean = super().mean(u)
+    def mean(self, u: NDArray, weights: NDArray | None = None) -> NDArray:
+        mean = super().mean(u, weights)
         # FedIterHT's own threshold of the mean, of all classes together, then leaves it as it is.
         return mean if self._levels is None else threshold_by_class(mean, self._levels, self._classes)
 
