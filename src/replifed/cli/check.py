@@ -67,6 +67,14 @@ def add(commands: Any) -> None:
         metavar="NAME",
         help="of clients, not with kmeans or given: equal, lognormal:SIGMA",
     )
+    text = "clients that take part in a round, such as 10 or 10%%; default: all"
+    compare.add_argument("--cohort", type=_number, metavar="K", help=text)
+    text = "who can take part: uniform, by-size, markov:ON,OFF (mean rounds there and away), cyclic:GROUPS"
+    compare.add_argument("--availability", metavar="LAW", help=text)
+    text = "of methods that average with p_i: own, scaled, completed, transformed (Li et al. 2020)"
+    compare.add_argument("--average", metavar="NAME", help=text)
+    text = "run methods whose papers have no form for cohorts, too, with all clients"
+    compare.add_argument("--everyone", action="store_const", const=True, help=text)
     compare.add_argument(
         "--vary",
         action="store_true",
@@ -77,6 +85,11 @@ def add(commands: Any) -> None:
     compare.add_argument("--no-reference", dest="reference", action="store_false", help=text)
     add_small(compare)
     add_snakemake(compare)
+
+
+def _number(text: str) -> int | str:
+    """Return a whole number as one, any other text as it is."""
+    return int(text) if text.isdecimal() else text
 
 
 def _words(text: str) -> list[str]:
@@ -92,6 +105,7 @@ def _words(text: str) -> list[str]:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
+    from replifed.settings.cohorts import KEYS as COHORTS
     from replifed.settings.comparison import errors, with_offered
 
     if not (
@@ -105,7 +119,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         raise ConfigError("two methods have the same name; give them as NAME=FILE:CLASS")
     for source in methods.values():
         _check_own(source)
-    keys = ("data", "against", "partition", "clients", "sizes")
+    keys = ("data", "against", "partition", "clients", "sizes", *COHORTS, "everyone")
     requested = {key: getattr(arguments, key) for key in keys if getattr(arguments, key) not in (None, [])}
     if arguments.vary:
         requested["vary"] = {}
@@ -123,13 +137,14 @@ def _compare(arguments: argparse.Namespace) -> int:
     status = call_snakemake("compare", arguments, settings)
     if status == 0 and not arguments.dry_run:
         folder = Path(loaded["paths"]["figures"], "compare")
-        names = ["fig1.pdf", "table1.md", "pairs.md", "partition.pdf", "heterogeneity.md"]
+        names = ["fig1.pdf", "table1.md", "pairs.md", "cohorts.md", "partition.pdf", "heterogeneity.md"]
         names += ["vary.pdf", "vary_axes.md"] if arguments.vary else []
         files = [folder / name for name in (*names, "report.html")]
         made = [file for file in files if file.is_file()]
         if not made:
             raise ReplifedError(f"Snakemake made nothing in {folder}; what it says is in .snakemake/log")
-        print("\n".join([*map(str, made), *_outcomes(folder / "vary_axes.csv", arguments.vary)]))
+        told = [*_who(folder / "cohorts.csv"), *_outcomes(folder / "vary_axes.csv", arguments.vary)]
+        print("\n".join([*map(str, made), *told]))
     return status
 
 
@@ -166,6 +181,17 @@ def _taken(config: dict[str, Any], arguments: argparse.Namespace) -> dict[str, l
         names = [name for name, why in found.reasons.items() if why == reason]
         print(f"made here: {', '.join(names)}: the reference run has {reason}")
     return {"lent": found.runs} if found.runs else {}
+
+
+def _who(file: Path) -> Iterator[str]:
+    """Yield who took part, and the methods that are not run with cohorts, with the reason."""
+    if file.is_file():
+        with file.open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+        yield from dict.fromkeys(row["said"] for row in rows)
+        yield from dict.fromkeys(
+            f"{row['method']}: {row['run']}: {row['form']}" for row in rows if row["run"] != "cohort"
+        )
 
 
 def _outcomes(file: Path, asked: bool) -> Iterator[str]:

@@ -12,7 +12,7 @@ from replifed.data.catalogue import CATALOGUE, offered
 from replifed.data.generated import FORMS, is_generated, settings_of
 from replifed.errors import unknown_name
 from replifed.parts import COMPARED
-from replifed.settings import partitions, variations
+from replifed.settings import cohorts, partitions, variations
 from replifed.settings.fields import Loss
 from replifed.settings.messages import Error
 
@@ -35,12 +35,16 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
     known = problems(config)
     requested, custom = config.get("comparison", {}), list(config.get("methods", {}))
     experiments, designs = {}, {}
+    asked = cohorts.asked_for(requested)
     for name in _data(config, known):
-        against = _against(known[name], requested)
-        key, problem = partitions.split_anew(name, known[name], requested)
-        experiments[key] = {**problem, "methods": [*against, *custom]}
+        out = cohorts.left_out(requested, config, [*_against(known[name], requested), *custom])
+        against = [method for method in _against(known[name], requested) if method not in out]
+        own = [method for method in custom if method not in out]
+        changed, whole = cohorts.with_cohort(name, known[name], requested)
+        key, problem = partitions.split_anew(changed, whole, requested)
+        experiments[key] = {**problem, "methods": [*against, *own]}
         if "vary" in requested:
-            designs[key] = variations.Design(name, known[name], requested, [*custom, *against])
+            designs[key] = variations.Design(changed, whole, requested, [*own, *against])
     runs = {name: one["methods"] for name, one in experiments.items()}
     table = {"kind": "table", "runs": runs, "tuned": runs}
     artefacts = {"fig1": {"kind": "figure", "runs": runs}, "table1": table, "pairs": table}
@@ -49,6 +53,12 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
         artefacts["heterogeneity"] = {"kind": "table", "partitions": split}
     if given := [name for name in split if experiments[name]["partition"]["clusters"] == "given"]:
         artefacts["client_names"] = {"kind": "table", "partitions": given}
+    if not asked.everyone:
+        said = {
+            "said": asked.in_words(),
+            "left_out": cohorts.reasons(requested, config, _compared(config, known)),
+        }
+        artefacts["cohorts"] = {"kind": "table", "runs": runs, "settings": said}
     if designs:
         varied = {key: one for design in designs.values() for key, one in design.experiments.items()}
         runs = {key: one["methods"] for key, one in varied.items()}
@@ -63,6 +73,13 @@ def _against(problem: Mapping[str, Any], requested: Mapping[str, Any]) -> list[s
     """Return the methods of a problem that are no custom ones: by default all built-in ones."""
     available = [*problem["methods"], *INSTALLED]
     return [method for method in requested.get("against") or problem["methods"] if method in available]
+
+
+def _compared(config: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
+    """Return all methods that the comparison asks for, on any of its problems."""
+    requested = config.get("comparison", {})
+    named = [method for name in _data(config, known) for method in _against(known[name], requested)]
+    return list(dict.fromkeys([*named, *config.get("methods", {})]))
 
 
 def _data(config: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
@@ -153,6 +170,9 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
     for name in requested.get("against") or ():
         if used and name not in compared:  # without problems, these have an error already
             yield ("comparison", "against"), unknown_name("method on these problems", name, compared)
+    if not [name for name in requested.get("against") or () if name not in compared]:
+        there = {name: known[name] for name in _data(config, known) if name in known}
+        yield from cohorts.errors(requested, config, there, _compared(config, known) if there else [])
     for one in used if "vary" in requested else ():
         yield from variations.errors(requested, [*config.get("methods", {}), *_against(one, requested)])
 

@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, core_schema
 
 from replifed.errors import shown
+from replifed.network.participation import Average
 
 T = TypeVar("T")
 
@@ -88,6 +89,8 @@ Fraction = Annotated[float, Field(gt=0, lt=1), REAL]
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$", description="small letters, digits and underscores")]
 Precision = Literal["float32", "float64"]
+# Clients of a round, a number or a share.
+Clients = Annotated[Text | Count, Field()]
 # Of models on a custom data set.
 Loss = Literal["logistic", "least_squares", "softmax"]
 
@@ -153,6 +156,11 @@ class Data(Settings):
 
 _BY_NAME = "how samples are split: kmeans, given (as the data say), iid, dirichlet:ALPHA or shards:K"
 _SIZES = "of clients with iid, dirichlet or shards: equal, the default, or lognormal:SIGMA"
+
+
+COHORT = "clients that take part in a round, such as 10 or 10%; by default all"
+AVAILABILITY = "who can take part: uniform, by-size, markov:ON,OFF or cyclic:GROUPS; uniform by default"
+AVERAGE = "own, or another scheme of methods that average with p_i: scaled, completed or transformed"
 
 
 class CustomDataset(Settings):
@@ -221,6 +229,14 @@ class Compare(Settings):
     partition: Maybe[Text] = Field(None, description=f"{_BY_NAME}; by default each problem's own")
     clients: Maybe[Count] = Field(None, description="number of clients; by default each problem's own")
     sizes: Maybe[Text] = Field(None, description=_SIZES)
+    cohort: Maybe[Clients] = Field(None, description=COHORT)
+    availability: Maybe[Text] = Field(None, description=AVAILABILITY)
+    average: Maybe[Average] = Field(None, description=AVERAGE)
+    everyone: Maybe[bool] = Field(
+        None,
+        description="whether methods whose papers have no form for cohorts run with all clients; by default "
+        "they are listed and not run",
+    )
     vary: Maybe[Vary] = Field(
         None, description="repeat the comparison under other settings, of one method and at most three rivals"
     )

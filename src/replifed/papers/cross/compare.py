@@ -10,7 +10,7 @@ from replifed.claims.pairs import matrix
 from replifed.claims.targets import within_reach
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.curves import visible_range, with_margin
-from replifed.papers.cross import clients, vary
+from replifed.papers.cross import clients, cohorts, vary
 from replifed.papers.cross.figures import (
     AUDITED,
     FLOOR,
@@ -43,7 +43,8 @@ _REACHED = (
 )
 _OWN = (
     "Custom data have the loss that they name. Their clients have equal weights unless the data say weights: "
-    "samples; then a method that takes plain means gets the losses N p_i f_i."
+    "samples; then a method that takes plain means gets the losses N p_i f_i. "
+    "Where a problem's name says “cohort”, the table “Who takes part” says of whom, by which law."
 )
 # Of one method alone.
 _NO_PAIRS = {"no pairs": pd.DataFrame({"method": ["one method has none to be compared with"]})}
@@ -85,5 +86,6 @@ TABLES = by_name(
     ),
     clients.HETEROGENEITY,
     clients.NAMED,
+    cohorts.TABLE,
     vary.TABLE,
 )

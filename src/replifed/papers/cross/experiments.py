@@ -21,7 +21,7 @@ from replifed.engine.twins import TWINS
 from replifed.network.fading import Constant
 from replifed.network.ledger import dense_bits
 from replifed.network.participation import handed
-from replifed.papers.cross.methods import algorithm, tunes, width
+from replifed.papers.cross.methods import algorithm, asked_for, law, tunes, width
 from replifed.papers.cross.problems import Regression, problem, solution
 from replifed.progress import Progress, silent
 
@@ -91,6 +91,7 @@ class _Trial:
             settings.seed,
             settings.tuning.rounds,
             check=Check(tail=_TAIL),
+            options={"cohort": law(method, own, settings)},
             spent=spent,
         )
 
@@ -143,6 +144,7 @@ def _planned(method: str, settings: of.Experiment, tuned: dict | None, table: An
         derived={"gap": lambda history: relative_gap(history.metrics["objective"], least, start)},
         record_every=settings.record_every,
         options={
+            "cohort": law(method, own, settings),
             "channel": None if settings.bits is None else Constant(settings.bits),
             "audited": method not in BUILT_IN,  # which the tests hold to their books
         },
@@ -154,7 +156,8 @@ def _problems(
 ) -> tuple[Regression, Regression, Regression]:
     """The problem in doubles, for gaps; as the method gets it; and that in the method's precision."""
     exact = problem(settings, replicates, table, partition)
-    own = handed(method_class(method), exact)
+    cohorts = law(method, exact, settings) is not None
+    own = handed(method_class(method), exact, asked_for(settings).average if cohorts else "own")
     return exact, own, own if width(method) is np.float64 else own.in_floats()
 
 

@@ -13,12 +13,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import Conditions, usual_settings
+from replifed.algorithms.base import Conditions, usual_settings, without_form
 from replifed.algorithms.registry import method_class
+from replifed.network.participation import Asked
 from replifed.problems.dense import DenseLinearModel
 
 if TYPE_CHECKING:
     from replifed.papers.cross.settings import Common
+
+
+def law(name: str, problem: Any, settings: Common) -> Any:
+    """Law of who takes part in the rounds of the method; None if all do.
+
+    A method whose paper has no form for cohorts runs with all clients.
+    """
+    asked = asked_for(settings)
+    return None if asked.everyone or without_form(method_class(name)) else asked.law(problem)
+
+
+def asked_for(settings: Common) -> Asked:
+    """What the settings say of cohorts."""
+    return Asked(settings.cohort, settings.availability or "uniform", settings.average or "own")
 
 
 def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings: Common) -> Any:
@@ -39,6 +54,7 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
         local_steps=settings.local_steps,
         sparsity=round(settings.kept_share * problem.dim),
         l1=getattr(problem, "l1", 0.0),
+        cohort=getattr(law(name, problem, settings), "size", None),
     )
     if hasattr(method, "compared"):
         return method.compared(multiple, given)

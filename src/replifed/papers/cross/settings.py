@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from replifed.network.participation import Average
 from replifed.settings import fields
 from replifed.settings.fields import Count, Maybe, Name, Natural, NonNegative, Positive, Several, Shards
 
@@ -27,6 +28,9 @@ class Common(fields.Recorded):
     local_steps: Count = Field(description="local steps between two communications")
     kept_share: fields.Share = Field(description="share of the coordinates that sparse methods keep")
     bits: Maybe[Count] = Field(None, description="bits per coordinate that a client may send in a round")
+    cohort: Maybe[fields.Clients] = Field(None, description=fields.COHORT)
+    availability: Maybe[fields.Text] = Field(None, description=fields.AVAILABILITY)
+    average: Maybe[Average] = Field(None, description=fields.AVERAGE)
     tuning: Tuning = Field(description="search of each method's one number")
 
 

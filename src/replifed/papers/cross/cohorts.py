@@ -1,0 +1,83 @@
+"""The table of a comparison that says who took part, and the table of what all methods do with cohorts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from replifed.algorithms.base import without_form
+from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
+from replifed.figures.artefact import Made
+from replifed.papers.cross import paper
+from replifed.papers.cross.figures import labels
+
+_CAPTION = (
+    "The law by which clients come, alike for all methods and drawn with the same numbers, and what each "
+    "method does with those who came. Clients: mean of a round, over rounds and seeds. Empty: rounds to "
+    "which nobody came, mean over seeds; they count as rounds, cost nothing and leave the model as it is. "
+    "Bits are those of who took part alone. A method whose paper has no form for cohorts runs with all "
+    "clients if that was asked for; else it is listed and not run."
+)
+
+
+def _cohorts(inputs: Any) -> pd.DataFrame:
+    """A row a problem and method: who takes part, how many came, and the method's form."""
+    rows = []
+    for experiment in inputs.experiments():
+        methods, out = inputs.methods(experiment), inputs.options.left_out
+        for method in [*methods, *(name for name in out if name not in methods)]:
+            row = {"experiment": experiment, "said": inputs.options.said, "method": method}
+            if method in out:
+                row |= {"run": "all clients" if method in methods else "not run", "form": out[method]}
+            else:
+                ends = inputs.run(experiment, method).groupby("replicate").last()
+                came = (ends["took_part"] / ends["round"]).mean()
+                row |= {"run": "cohort", "form": _form(method)}
+                row |= {"clients_a_round": came, "empty_rounds": ends["empty_rounds"].mean()}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _form(method: str) -> str:
+    said = getattr(method_class(method), "cohorts", None) if method in METHODS else None
+    return (said and said.code) or "its own"
+
+
+def _show(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """A table a problem, headed by who takes part, a line a method."""
+    named, tables = labels(), {}
+    for (experiment, said), part in frame.groupby(["experiment", "said"], sort=False):
+        rows = [
+            {
+                "method": named.get(row["method"], row["method"]),
+                "run": row["run"],
+                "clients": _number(row, "clients_a_round"),
+                "empty": _number(row, "empty_rounds"),
+                "what it does with them, or why it has no form": row["form"],
+            }
+            for row in part.to_dict("records")
+        ]
+        tables[f"{paper.PROBLEMS.get(str(experiment), experiment)}. {said}"] = pd.DataFrame(rows)
+    return tables
+
+
+def _number(row: Mapping[str, Any], column: str) -> str:
+    number = pd.to_numeric(row.get(column), errors="coerce")
+    return "–" if number is None or pd.isna(number) else f"{number:.3g}"
+
+
+def of_all_methods() -> str:
+    """Return a table of all built-in methods in Markdown: what their papers say, and what the code does."""
+    rows = []
+    for name in sorted(BUILT_IN):
+        cls = method_class(name)
+        said = cls.cohorts
+        run = "not run" if without_form(cls) else "run"
+        rows.append(f"| `{name}` | {said.paper} | {said.code or 'takes all clients'} | {run} |")
+    head = ["| method | its paper | the code | with a cohort |", "| --- | --- | --- | --- |"]
+    return "\n".join([*head, *rows])
+
+
+TABLE = Made("cohorts", "Who takes part", _CAPTION, _cohorts, _show, texts=("said", "method", "run", "form"))
