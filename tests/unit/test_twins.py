@@ -5,14 +5,17 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.fedgradmp import FedGradMP
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Gradient
+from replifed.contract.problems import make
 from replifed.engine import twins
 from replifed.engine.simulate import simulate
 from replifed.engine.twins import move, of_runs, relative_move, simulate_with_twins
 from replifed.network.ledger import Cost
+from replifed.network.participation import Participation
 from replifed.papers import inputs
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, Logistic
@@ -165,3 +168,16 @@ def test_what_twins_say_hangs_on_the_tail_alone():
     assert late.history.rounds.tolist() == [0, 68, 72, 76, 80]
     np.testing.assert_array_equal(late.difference, every.difference)
     np.testing.assert_array_equal(late.descends, every.descends)
+
+
+def test_twins_leave_their_run_after_the_first_round_that_has_clients():
+    def later(streams, n_clients):
+        active = np.full((1, n_clients), streams.round_ > 1)
+        return Participation(active, np.arange(n_clients)[None])
+
+    method, problem = FedAvg(step=0.05, local_steps=2), make("dense", range(4))
+    found = simulate_with_twins(method, problem, Streams(0, (1, 2)), 8, cohort=later)
+    own, moved = (found.everything.metrics["objective"][:, place::3] for place in (0, 1))
+    assert (own[:3] == own[0]).all() and (own[:3] == moved[:3]).all()
+    x = found.everything.state.x
+    assert (x[0::3] != x[1::3]).any(axis=1).all() and found.stable.all()

@@ -38,6 +38,7 @@ SOME, MASK = FixedSize(3), Independent(0.4)
 CASES: list[tuple[str, dict[str, Any], Any, float]] = [
     ("fedavg", {}, None, 1e-9),
     ("fedavg", {"batch": 4}, SOME, 1e-9),
+    ("fedavg", {}, MASK, 1e-9),
     ("fedht", {"batch": 3, "batch_decay": 0.9}, SOME, 1e-9),
     ("fediterht", {"batch": 4}, SOME, 1e-9),
     ("fedlin", {}, None, 1e-9),

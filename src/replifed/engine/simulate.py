@@ -190,7 +190,7 @@ def simulate(
             if not empty or np.any(came):
                 state, cost = algorithm.round(state, handed, ctx)
             if empty and came is not None:
-                state = _kept(state, before, ~came.astype(bool))
+                state = kept(state, before, ~came.astype(bool))
             seen = algorithm.observe(state)
             if audit is None:
                 ledger.add(cost, alive, came)
@@ -295,7 +295,7 @@ def _stacked(records: Sequence[dict[str, NDArray]]) -> dict[str, NDArray]:
     return {name: np.stack([record[name] for record in records]) for name in records[0]}
 
 
-def _kept(state: Any, before: Any, runs: NDArray) -> Any:
+def kept(state: Any, before: Any, runs: NDArray) -> Any:
     """State with that of `before` in the mask `runs` (R,)."""
     pairs = zip(state, before, strict=True)
     return type(state)(*(np.where(runs.reshape(-1, *(1,) * (a.ndim - 1)), b, a) for a, b in pairs))

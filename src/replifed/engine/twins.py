@@ -27,6 +27,7 @@ from replifed.randomness import Streams
 TWINS = ("of_start", "of_step")
 # Relative size of a move of the model: this, or so many units in the last place if these are more.
 _MOVE, _UNITS = 1e-10, 100
+_NEVER, _NOT_YET = -2, -1
 # Largest relative difference between the objectives of a stable run and of its twins.
 AGREEMENT = 1e-3
 # Below this share of their value at the start, objectives are rounding error.
@@ -109,7 +110,8 @@ def simulate_with_twins(
     size = relative_move(plain.observe(plain.init(data, of_three))["server"].dtype)
     longer = make(indices, np.where(role == 2, 1.0 + size, 1.0))
     tail_start = rounds - max(round(tail * rounds), 1) + 1  # the first round that is compared
-    moved = _Moved(longer, role == 1, size)
+    begun = options.get("resume") is not None and options["resume"][0] > 0
+    moved = _Moved(longer, np.where((role == 1) & (not begun), _NOT_YET, _NEVER), size)
     history = simulate(
         moved, data, of_three, rounds, record_from=0 if record_before_tail else tail_start, **options
     )
@@ -142,15 +144,15 @@ def of_runs(algorithm: Any, runs: NDArray, factors: NDArray | None = None) -> An
 def _settings_of(owner: Any, runs: NDArray) -> dict[str, Any]:
     """Return the settings of a method, or of its local solver, of some of its runs."""
     settings = {}
-    for field in fields(owner):
-        if not field.init:
+    for one in fields(owner):
+        if not one.init:
             continue
-        value = getattr(owner, field.name)
+        value = getattr(owner, one.name)
         if isinstance(value, np.ndarray) and value.ndim:
             value = value[runs if len(value) > 1 else np.zeros_like(runs)]
         elif is_dataclass(value):
             value = replace(cast(Any, value), **_settings_of(value, runs))
-        settings[field.name] = value
+        settings[one.name] = value
     return settings
 
 
@@ -171,10 +173,10 @@ def move(x: NDArray, size: float, direction: NDArray) -> NDArray:
 
 @dataclass(frozen=True)
 class _Moved:
-    """An algorithm that perturbs the state of some runs once, after the first round."""
+    """An algorithm that perturbs the state of some runs once, after the first round that has clients."""
 
     algorithm: Algorithm
-    runs: NDArray
+    when: NDArray  # the round after which each run is moved, (R,), filled in as the rounds come
     size: float
 
     def __getattr__(self, name: str) -> Any:
@@ -182,21 +184,24 @@ class _Moved:
 
     def round(self, state: Any, problem: Any, ctx: Round) -> tuple[Any, Cost]:
         after, cost = self.algorithm.round(state, problem, ctx)
-        return (after if ctx.t else self._moved(after, ctx.streams)), cost
+        came = True if ctx.active is None else ctx.active.any(axis=1)
+        here = (self.when == ctx.t) | ((self.when == _NOT_YET) & came)
+        self.when[here] = ctx.t
+        return (self._moved(after, ctx.streams, here) if here.any() else after), cost
 
-    def _moved(self, state: Any, streams: Streams) -> Any:
+    def _moved(self, state: Any, streams: Streams, runs: NDArray) -> Any:
         """Perturb the fields that equal the server's model; if there are none, all arrays of floats."""
         server = self.algorithm.observe(state)["server"]
         fields = dict(zip(state._fields, state, strict=True))
         numeric = {name: a for name, a in fields.items() if a.dtype.kind == "f" and a.ndim > 1}
         models = {name: a for name, a in numeric.items() if a.shape == server.shape and (a == server).all()}
         for name, array in (models or numeric).items():
-            here = array[self.runs]
+            here = array[runs]
             direction = streams.draw(f"twin/{name}", _normal(array.shape[1:]))
             if len(direction) > 1:
-                direction = direction[self.runs]
+                direction = direction[runs]
             fields[name] = array.copy()
-            fields[name][self.runs] = move(here, self.size, direction)
+            fields[name][runs] = move(here, self.size, direction)
         return type(state)(**fields)
 
 

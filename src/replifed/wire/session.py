@@ -93,6 +93,8 @@ class Session:
         active, drawn, fixed = tuple(range(N)), tuple(range(N)), True
         if self.cohort is not None:
             who = self.cohort(now, N)
+            if len(who) > 2 or not (who.chosen is None or who.active[0, who.chosen[0]].all()):
+                raise ReplifedError("on the wire, cohorts have a fixed size or come independently")
             active, fixed = tuple(np.flatnonzero(who.active[0]).tolist()), who.chosen is not None
             drawn = active if fixed else drawn
         budget = None if self.channel is None else self.channel(now, N)[0]
