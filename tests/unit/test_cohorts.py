@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import replifed as rf
@@ -12,7 +13,7 @@ from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.participation import Asked, FixedSize, Independent, Markov, Participation
-from replifed.papers.cross.cohorts import of_all_methods
+from replifed.papers.cross.cohorts import labels_of, of_all_methods
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams
@@ -319,3 +320,9 @@ def test_custom_methods_are_asked_too(tmp_path, monkeypatch):
 def test_a_cohort_is_no_word_of_the_average():
     with pytest.raises(ConfigError, match="average = 'plain'"):
         rf.run(made("fedavg"), EQUAL, 2, cohort=2, average="plain")
+
+
+def test_a_method_with_all_clients_beside_cohorts_says_so_in_figure_and_tables():
+    frame = pd.DataFrame({"experiment": ["a9a_cohort_2"] * 2, "method": ["fedlin", "fedavg"]})
+    assert labels_of(frame)["fedlin"] == "FedLin (all clients)" and labels_of(frame)["fedavg"] == "FedAvg"
+    assert labels_of(frame.assign(experiment="a9a"))["fedlin"] == "FedLin"

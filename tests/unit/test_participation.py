@@ -300,5 +300,5 @@ def test_words_say_who_takes_part():
     assert "10% of the clients, drawn uniformly" in Asked("10%").in_words()
     assert "1 client, drawn" in Asked(1).in_words()
     assert "4 groups in turn, drawn uniformly; 2 clients at most" in Asked(2, "cyclic:4").in_words()
-    assert "for 20 rounds on average, then away for 5." in Asked(None, "markov:20,5").in_words()
+    assert "rounds there are 20 on average, and away 5." in Asked(None, "markov:20,5").in_words()
     assert "the old model has the rest" in Asked(2, average="completed").in_words()

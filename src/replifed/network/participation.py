@@ -455,7 +455,7 @@ class Asked(NamedTuple):
         who = {
             "uniform": f"{size}, drawn uniformly without replacement",
             "by-size": f"{size}, drawn with replacement by their numbers of samples",
-            "markov": "clients that are there: each for {} rounds on average, then away for {}{}",
+            "markov": "clients that are there, where rounds there are {} on average, and away {}{}",
             "cyclic": "clients of one group, {} groups in turn{}",
         }[kind].format(*numbers.split(","), there)
         return f"In each round take part {who}.{_IN_WORDS[self.average]}"

@@ -10,8 +10,9 @@ import pandas as pd
 from replifed.algorithms.base import without_form
 from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.figures.artefact import Made
+from replifed.figures.lines import Line
 from replifed.papers.cross import paper
-from replifed.papers.cross.figures import labels
+from replifed.papers.cross.figures import labels, lines
 
 _CAPTION = (
     "The law by which clients come, alike for all methods and drawn with the same numbers, and what each "
@@ -20,6 +21,23 @@ _CAPTION = (
     "Bits are those of who took part alone. A method whose paper has no form for cohorts runs with all "
     "clients if that was asked for; else it is listed and not run."
 )
+
+
+def lines_of(frame: pd.DataFrame) -> dict[str, Line]:
+    """Return the lines of all methods; beside cohorts, those that run with all clients say so."""
+    every, experiments = lines(), frame["experiment" if "experiment" in frame else "problem"]
+    if not experiments.astype(str).str.contains("_cohort_").any():
+        return every
+    full = {name for name in METHODS if without_form(method_class(name))}
+    return {
+        name: line._replace(label=f"{line.label} (all clients)") if name in full else line
+        for name, line in every.items()
+    }
+
+
+def labels_of(frame: pd.DataFrame) -> dict[str, str]:
+    """Return what `lines_of` calls each method."""
+    return {name: line.label for name, line in lines_of(frame).items()}
 
 
 def _cohorts(inputs: Any) -> pd.DataFrame:

@@ -19,8 +19,6 @@ from replifed.papers.cross.figures import (
     USED,
     all_pairs,
     figure,
-    labels,
-    lines,
     render_used,
     use,
 )
@@ -62,7 +60,7 @@ FIGURES = by_name(
         prefix="Comparison",
         title="Relative gap",
         caption=f"Relative gap (F - F*) / (F(0) - F*), median and range over seeds. {FAIR} {_OWN}",
-        lines=lambda frame: lines(),  # when it is drawn: this imports custom methods
+        lines=cohorts.lines_of,  # when it is drawn: this imports custom methods
         limits=_ends,
     ),
     clients.PICTURE,
@@ -75,14 +73,14 @@ TABLES = by_name(
         "Gap at the end, and use until it stays at a target",
         f"In the order of rounds, and then of gaps. {USED} {_REACHED} {AUDITED} {FAIR} {_OWN}",
         lambda inputs: use(inputs, _targets),
-        lambda frame: render_used(frame, labels(), ranked=True),
+        lambda frame: render_used(frame, cohorts.labels_of(frame), ranked=True),
     ),
     Made(
         "pairs",
         "Which of two methods needs less until the relative gap stays at a target",
         f"{PAIRED} {_REACHED} Where there is none, the gaps at the end are compared, by one mark.",
         lambda inputs: all_pairs(inputs, _targets),
-        lambda frame: matrix(frame, labels()) or _NO_PAIRS,
+        lambda frame: matrix(frame, cohorts.labels_of(frame)) or _NO_PAIRS,
     ),
     clients.HETEROGENEITY,
     clients.NAMED,
