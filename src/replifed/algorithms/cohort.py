@@ -60,6 +60,11 @@ class Cohort:
         """Indices of the clients that compute, shape (R or 1, c)."""
         return np.arange(self.whole.n_clients)[None] if self.index is None else self.index
 
+    @property
+    def named(self) -> bool:
+        """Whether the law names who computes; else all do, and take part at random."""
+        return self._ctx.chosen is not None
+
     @cached_property
     def problem(self) -> Any:
         """Problem restricted to the clients that compute."""

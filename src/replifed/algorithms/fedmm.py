@@ -85,7 +85,7 @@ class FedMM(Method):
     def round(self, state: Variates, problem, ctx: Round) -> tuple[Variates, Cost]:
         x, theta, V, V_i, _, _ = state  # x is S_hat_t
         cohort = Cohort(problem, ctx).packed()
-        p = self._probability(cohort, ctx)
+        p = self._probability(cohort)
         (batch,) = cohort.minibatches(1, self.batch)
         S_i = self.aggregated(problem, problem.oracle(theta, cohort.index, batch))  # S_{t+1,i}
         V_A = cohort.take(V_i)  # V_{t,i} of the active clients A
@@ -120,11 +120,11 @@ class FedMM(Method):
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _probability(self, cohort: Cohort, ctx: Round) -> float | NDArray:
+    def _probability(self, cohort: Cohort) -> float | NDArray:
         """Probability p that a client takes part, one or one a run (R, 1)."""
         if cohort.mask is None:
             return cohort.size / cohort.whole.n_clients
-        if ctx.chosen is not None:  # as many as came
+        if cohort.named:  # as many as came
             return np.maximum(cohort.count, 1)[:, None] / cohort.whole.n_clients
         if self.participation is None:
             raise ConfigError(
