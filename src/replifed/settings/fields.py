@@ -160,6 +160,7 @@ _SIZES = "of clients with iid, dirichlet or shards: equal, the default, or logno
 
 COHORT = "clients that take part in a round, such as 10 or 10%; by default all"
 AVAILABILITY = "who can take part: uniform, by-size, markov:ON,OFF or cyclic:GROUPS; uniform by default"
+EVERYONE = "run methods without a form for cohorts with all clients; by default they are listed, not run"
 AVERAGE = "own, or another scheme of methods that average with p_i: scaled, completed or transformed"
 
 
@@ -232,11 +233,7 @@ class Compare(Settings):
     cohort: Maybe[Clients] = Field(None, description=COHORT)
     availability: Maybe[Text] = Field(None, description=AVAILABILITY)
     average: Maybe[Average] = Field(None, description=AVERAGE)
-    everyone: Maybe[bool] = Field(
-        None,
-        description="whether methods whose papers have no form for cohorts run with all clients; by default "
-        "they are listed and not run",
-    )
+    everyone: Maybe[bool] = Field(None, description=EVERYONE)
     vary: Maybe[Vary] = Field(
         None, description="repeat the comparison under other settings, of one method and at most three rivals"
     )
