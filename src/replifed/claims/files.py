@@ -224,6 +224,6 @@ def number_text(row: Mapping[str, str]) -> str:
     what = "difference" if order and not published else "measured"
     unit = f" {row['unit']}" * (order and bool(row["unit"]))
     is_short = order and row["tolerance"] and row["verdict"] in ("fails", "inconclusive")
-    asked = f", at least {short(row['tolerance'])} asked" * bool(is_short)
+    asked = f", at least {short(row['tolerance'])} asked" if is_short else ""
     measured = f"{what} {short(row['measured'])}{interval}{unit}{asked}"
     return "  ".join(filter(None, [published + tolerance, measured]))
