@@ -58,9 +58,9 @@ def add(commands: Any) -> None:
     stated.add_argument("--until", type=int, metavar="ROUND", help="the last round that counts")
     text = "runs stop once they are done: one that ends early keeps its last values"
     stated.add_argument("--stopped", action="store_true", default=None, help=text)
-    text = "of what each line is the best, such as eta: it is no run"
     text = "the runs are your own: claims rest on own runs, not on the authors' logs"
     stated.add_argument("--own", action="store_const", const=OWN, help=text)
+    text = "the setting over which each line is the best, such as eta: such a line is no run"
     stated.add_argument("--best-over", metavar="NAME", help=text)
 
 
