@@ -1,6 +1,6 @@
 """Bytes of messages beside the ledger's bits: of each method with client and server, and by dimension.
 
-    python wire.py                                       # the table of docs/wire.md
+    python wire.py                                       # a table; docs/wire.md has its main numbers
     python wire.py --figure ../docs/wire.webp --flower BYTES
 
 `--flower` is what Flower adds to a message, which tests/flower_loopback.py measures.
