@@ -184,7 +184,8 @@ def test_the_table_counts_from_when_the_gap_stays_at_the_target(tmp_path):
         "SHED (one run, 20 copies)": "22",
     }
     assert shown["first touch"].tolist()[:2] == ["1", "2"] and shown["gap"].tolist()[:2] == ["0.001", "1e-06"]
-    assert shown.loc["FedLin", "tuning"] == "40 of 60 runs, 2,000 rounds, 1.5e+08 bits; best at the edge"
+    spent = "40 of 60 runs, 2,000 rounds, 1.5e+08 bits"
+    assert shown.loc["FedLin", "tuning"] == f"{spent}; best at an end of the grid"
     assert shown.loc["SHED (one run, 20 copies)", "tuning"] == "no number to tune"
 
 

@@ -442,7 +442,7 @@ def test_show(files, tmp_path, capsys):
     everything = shown(everything=True)
     assert "4 claims: 1 holds, 1 fails, 1 inconclusive, 1 unchecked" in everything
     assert "4 statements: 1 reproduced (1 not stated), 0 conditional, 1 deviates," in everything
-    assert "of 2 orders 0 hold; if none existed, 0.1 would by chance" in everything
+    assert "of 2 orders 0 hold; if no method were better, 0.1 would hold by chance" in everything
     assert "\033" not in everything
     assert "published 5 ± 1.5  measured 5 [5, 5]" in everything
     assert "because" in everything

@@ -147,7 +147,7 @@ _TEXTS = {
     "clients": "{clients}",
     "their samples, of all": "{held:,.0f} of {samples:,}",
     "least / median / largest": "{size_min:,} / {size_median:,.0f} / {size_max:,}",
-    "as many equal clients": "{effective_clients:.1f}",
+    "effective clients": "{effective_clients:.1f}",
     "label distance (at random)": "{label_distance:.2f} ({label_distance_random:.2f})",
 }
 
@@ -195,7 +195,7 @@ PICTURE = Made(
 HETEROGENEITY = Made(
     "heterogeneity",
     "Heterogeneity of the clients",
-    "Over all repetitions. As many equal clients: 1 / sum (n_i / n)², the number of clients of one size that "
+    "Over all repetitions. Effective clients: 1 / sum (n_i / n)², the number of clients of one size that "
     "would average as well. Label distance: total variation between a client's labels and all, mean over "
     "clients; in brackets the same where labels are shuffled: that of clients without heterogeneity.",
     _heterogeneity,

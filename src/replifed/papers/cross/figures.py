@@ -114,10 +114,10 @@ USED = (
     "clients) and sample gradients count until the gap stays at the target, to the end and at least for the "
     "last tenth of the rounds. First touch: median round in which the gap first reaches the target, whatever "
     "comes later. (2 of 3): so many seeds reach the target and stay; the others count as later. “…”: some "
-    "seeds never do. “–”: at least half never do. “Not reached”: no seed does. Seeds that are copies of one "
-    "run, since nothing is drawn, count once. Tuning: share of its budget that the search used. “Best at the "
-    "edge”: the budget ran out before worse numbers were found on both sides. “None found stable”: every "
-    "number that was checked is sensitive to rounding."
+    "seeds never do. “–”: at least half never do. “Not reached”: no seed does. Seeds that give the same "
+    "run, since nothing is drawn, count once. Tuning: share of its budget that the search used. “Best at an "
+    "end of the grid”: the budget ran out before worse numbers were found on both sides. “None found "
+    "stable”: every number that was checked is sensitive to rounding."
 )
 # Of methods from outside.
 AUDITED = (
@@ -181,7 +181,7 @@ def _audit(method: str, frame: pd.DataFrame) -> dict[str, str]:
     if "exchanges_needed" not in frame:
         return {}
     ends, cls = frame.groupby("replicate").last(), method_class(method) if method in METHODS else None
-    found = differences({name: ends[name].to_numpy() for name in ends}) or ["as booked"]
+    found = differences({name: ends[name].to_numpy() for name in ends}) or ["as the method says"]
     reasons = [getattr(cls, name, "") for name in ("counts_differ", "exchanges_differ")]
     found += [f"it says why: {reason}" for reason in reasons if reason]
     found += ["it says that all data are at the server"] if getattr(cls, "centralised", False) else []
@@ -196,7 +196,7 @@ def _searched(tuned: Mapping[str, Any]) -> dict[str, Any]:
     elif found.get("chaotic"):
         note = "none found stable"
     else:
-        note = "best at the edge" if found.get("edge") else ""
+        note = "best at an end of the grid" if found.get("edge") else ""
     return {f"tuning_{kind}": amount or 0 for kind, amount in cost.items()} | {"tuning_note": note}
 
 
