@@ -346,6 +346,6 @@ def chance_in_words(rows: Iterable[Row]) -> str:
     orders = _orders(rows)
     held, single, corrected = by_chance(orders)
     return (
-        f"of {len(orders)} orders {held} hold; if no method were better, {single:.1f} would hold by chance; after "
-        f"Holm's correction, a wrong one would be in {corrected:.1f} tables or figures"
+        f"of {len(orders)} orders {held} hold; if no method were better, {single:.1f} would hold by chance; "
+        f"after Holm's correction, a wrong one would be in {corrected:.1f} tables or figures"
     )
