@@ -109,7 +109,7 @@ def test_scores_count_main_claims_and_others_apart(tmp_path):
     assert in_lines(statements(rows)) == [
         "5 main claims: 2 reproduced (2 own runs on data drawn as it says), 1 conditional (1 fills gaps), "
         "2 deviates, 0 inconclusive, 0 untestable; in the printed settings 2 hold, 3 fail, 0 open, 0 not run",
-        "values met: 0 of 2; 2 in the inferred settings, 1 of them held out of the fit",
+        "printed values matched: 0 of 2; 2 in the inferred settings, 1 of them not used in the fit",
         "5 other statements: 1 reproduced (1 own runs on data drawn as it says), 1 conditional "
         "(1 against the text), 0 deviates, 2 inconclusive, 1 untestable",
     ]

@@ -279,7 +279,7 @@ def test_the_score_comes_first_with_a_card_a_paper_and_substitutes_apart(made):
         *(("1", "reproduced"), ("1", "deviates"), ("1", "inconclusive"), ("1", "untestable"))
     ]
     assert "in the printed settings 1 hold, 0 fail, 0 open, 0 not run." in card
-    assert "Values met: 1 of 1." in card
+    assert "Printed values matched: 1 of 1." in card
 
 
 def test_a_paper_begins_with_its_finding_and_its_main_claims(made, monkeypatch):

@@ -288,7 +288,7 @@ class Met(NamedTuple):
         if not self.total:
             return "none tested"
         text = f"{self.printed} of {self.total}"
-        inferred = f"; {self.inferred} in the inferred settings, {self.held_out} of them held out of the fit"
+        inferred = f"; {self.inferred} in the inferred settings, {self.held_out} of them not used in the fit"
         return text + inferred * ((self.inferred, self.held_out) != (self.printed, self.printed))
 
 
@@ -312,7 +312,7 @@ def in_lines(statements: Iterable[Row]) -> list[str]:
     if main:
         lines += [f"{counted(len(main), 'main claim')}: {in_words(main)}; {printed_in_words(main)}"]
     if met.total:
-        lines.append(f"values met: {met.in_words}")
+        lines.append(f"printed values matched: {met.in_words}")
     if main and not others:
         return lines
     named = counted(len(others), "other statement" if main else "statement")

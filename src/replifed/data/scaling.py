@@ -88,7 +88,7 @@ def _blocks(X: csr_matrix, unit: NDArray | None = None) -> Iterator[tuple[NDArra
 
 def whose(samples: int) -> str:
     """Say whose statistics are taken."""
-    return f"with the statistics of all {samples} samples, none of which is held out"
+    return f"with the statistics of all {samples} samples, none of which is kept for a test"
 
 
 def standardise(X: csr_matrix) -> tuple[csr_matrix, str]:

@@ -1,4 +1,4 @@
-"""Score of all papers, as a line, a table and a picture: main claims, values met, other statements."""
+"""Score of all papers, as a line, a table and a picture: main claims, printed values, other statements."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def summary(papers: Iterable[Score]) -> str:
 
 def table(papers: Sequence[Score]) -> str:
     """Markdown, a line a paper; papers without main claims, such as a comparison, come last."""
-    heads = ["", "main claims", "in the printed settings alone", "values met", "other statements"]
+    heads = ["", "main claims", "in the printed settings alone", "printed values matched", "other statements"]
     lines = [row(*heads), row(*["---"] * len(heads))]
     for one in sorted(papers, key=lambda one: not one.main):
         cells = [

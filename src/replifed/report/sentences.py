@@ -45,7 +45,7 @@ _SENTENCES = """\
 ## All sentences
 
 In the paper's order, {claimed} sentences and cells with claims, and {rest} without, for the reason given.
-Main claims apart: {score}. Values met: {met}.
+Main claims apart: {score}. Printed values matched: {met}.
 `replifed claims --why` with the name of a statement prints what decided its status.
 
 | place | the paper says | status, and what it rests on | statement, or why none |
@@ -186,7 +186,7 @@ def _left_open(axes: Axes, text: str) -> str:
             question = ""
     if axes.inferred:
         names = ", ".join(f"`{name}`" for name in axes.fitted_on)
-        lines.append(f"\nFitted on {names or 'nothing that is claimed'}; other statements were held out.\n")
+        lines.append(f"\nFitted on {f'{names} alone' if names else 'nothing that is claimed'}.\n")
     parts = [_AXES + "".join(lines)] * bool(lines) + [f"{text}\n"] * bool(text)
     return "\n".join(["## What the paper leaves open\n", *parts, ""]) if parts else ""
 
