@@ -305,7 +305,8 @@ def test_main_claims_are_drawn_by_settings_and_lead_to_their_claims(report):
         *("≈ conditional (against the text)", "It is faster. Abstract claims"),
         *("not stated", "fails"),
         'it holds in other settings, which replace "loss: mean" and were not fitted on it; its orders are '
-        "corrected for the number of settings; it holds in 1 of 2 other settings, not in loss: sum; step: common",
+        "corrected for the number of settings; it holds in 1 of 2 other settings, not in loss: sum; "
+        "step: common",
         "published 0.5, measured 0.5 [0.4366, 0.5634] (rate: factor by which the error shrinks in a round)",
     ]
     assert found["summary"].startswith("It hangs on the settings") and found["open"]

@@ -122,7 +122,8 @@ def test_changed_settings_are_named_and_what_they_make_lies_apart(calls, capsys)
 WHY = {
     "demo.table1.rate.sum-own": [
         "demo.table1.rate: deviates sentence Table 1, row 1, main claim Its rate is 0.53.",
-        "since it fails in the printed settings; it holds in 1 of 3 other settings, not in loss: mean; step: own",
+        "since it fails in the printed settings; it holds in 1 of 3 other settings, not in loss: mean; "
+        "step: own",
         "also in loss: sum; step: own (inferred, fitted on this statement) evidence own runs on data drawn",
         "settings fails in loss: mean; step: own (uncertain)",
         "part of inferred replaces loss: mean runs run:sim/fast run:sim/slow",

@@ -169,8 +169,8 @@ def test_a_page_opens_with_finding_and_main_claims(tmp_path):
         ),
         line(
             r"It sends fewer bits \| than others. (Abstract)",
-            "**reproduced**: it holds in the printed settings; it holds in 2 of 3 other settings, not in loss: "
-            "sum; step: common",
+            "**reproduced**: it holds in the printed settings; it holds in 2 of 3 other settings, not in "
+            "loss: sum; step: common",
             *(OWN, "holds", "holds", "difference 5 [4.627, 5.373] rounds"),
         ),
         line(
