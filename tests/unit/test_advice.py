@@ -58,6 +58,7 @@ COMMANDS = {
     "replifed new paper NAME --from-logs": "replifed new paper demo --from-logs runs",
     "replifed new paper NAME --from-logs FOLDER": "replifed new paper demo --from-logs runs",
     "cli/arguments.py: {} --help": "replifed make --help",
+    "papers/cross/cohorts.py: {}": "",  # a method's name in a table
     "snakemake TARGET --cores 2": f"snakemake report --cores 2{TINY}",
     "snakemake {} --cores 2{}": f"snakemake results/tiny/fedplt/claims.csv --cores 2{TINY}",
     "snakemake --cores 2 {} --config {}": "snakemake --cores 2 fedplt --config 'paper_folders=[]'",

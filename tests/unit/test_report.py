@@ -293,7 +293,7 @@ def test_a_paper_begins_with_its_finding_and_its_main_claims(made, monkeypatch):
     assert [re.sub("<.*?>", "", cell).strip() for cell in row] == [
         "✓ reproduced (substitute data)",
         "It is &lt;faster&gt;. Abstract claims",
-        *("not stated", "holds", "it holds in the printed settings", "difference 1 [0.7516, 1.248] rounds"),
+        *("not stated", "holds", "it holds in the printed settings", "difference 1 [0.7516, 1.248]"),
     ]
     assert section.index("<strong>fast") < section.index('id="fedht-main"') < section.index('id="fedht-fig1"')
 
