@@ -52,6 +52,7 @@ class Numbers(NamedTuple):
     claims: Mapping[str, Row]  # lines of claims.csv, by id
     table: Callable[[str, str], Sequence[Row] | None]  # lines of a paper's table; None where it was not made
     allowed: Mapping[str, str]  # phrases with a number that is no outcome, and where it comes from
+    whole: bool = True  # whether it is a run at the papers' scale; others lack some lines of tables
 
 
 def allowed(text: str, file: str) -> dict[str, str]:
@@ -135,6 +136,8 @@ def _of_table(
         rows = [row for row in rows if _meets(_column(row, parts[1], refuse), parts[2], parts[3])]
     if field == "count":
         return str(len(rows))
+    if not rows and not numbers.whole:
+        return ""
     if len(rows) != 1:
         raise refuse(f"{len(rows)} lines meet this, and one has to")
     return _column(rows[0], field, refuse)

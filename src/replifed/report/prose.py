@@ -28,9 +28,11 @@ def numbers_of(
 
     Claims that `rows` of claims.csv lack, as in a run of some papers, are not run yet.
     """
+    rows = list(rows)
     by_id = {one.id: {"reason": NOT_YET} for one in claims} | {row["id"]: row for row in rows}
     file = folder_of(paper) / "numbers.yaml"
-    return Numbers(by_id, table, prose.allowed(text_of(file), f"{paper}/{file.name}"))
+    whole = all(row.get("scale", "paper") == "paper" for row in rows)
+    return Numbers(by_id, table, prose.allowed(text_of(file), f"{paper}/{file.name}"), whole)
 
 
 def text_with_numbers(paper: str, file: Path, numbers: Numbers) -> str:
