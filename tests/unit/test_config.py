@@ -135,7 +135,7 @@ FAULTS = {
     "setting of another problem": (
         at(*mnist, "features"),
         5,
-        ["mnist.features: unknown key", "batch, dataset"],
+        ["mnist.features: unknown key", "batch, classes, dataset"],
     ),
     "name or number": (
         at("qshed", "experiments", "fmnist", "renewals"),

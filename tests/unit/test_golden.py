@@ -130,7 +130,7 @@ def test_a_claim_that_is_gone_is_a_fault(tmp_path, golden):
     fell = write(tmp_path / "fell.csv", verdict="fails")
     assert lost(read(fell), golden) == [f"p.a (synthetic): fails, but holds in {golden}"]
     damaged = write(tmp_path / "damaged.csv", source="guessed")
-    with pytest.raises(DataError, match=r"damaged: verdict or source of p\.a"):
+    with pytest.raises(DataError, match=r"damaged: verdict, source or data of p\.a"):
         compare(damaged, golden)
 
 

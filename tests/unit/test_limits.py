@@ -171,6 +171,7 @@ def test_yaml_that_grows(text, says):
 
 def test_claims_that_are_damaged(tmp_path):
     row = dict.fromkeys(COLUMNS, "") | {"id": "a", "verdict": "holds", "source": "printed", "measured": "1"}
+    row["data"] = "original"
     text = f"{','.join(COLUMNS)}\n{','.join(row.values())}\n".encode()
     path = tmp_path / "claims.csv"
     path.write_bytes(text)

@@ -817,7 +817,7 @@ def test_parts_of_the_reference_agree():
     assert kept.faults(run) == []
     rows = run.rows("claims.csv")
     assert run.rows("statements.csv") == scores.statements(rows)
-    assert {row["id"] for row in rows} == {claim.id for claim in every_claim()}
+    assert {row["id"] for row in rows} <= {claim.id for claim in every_claim()}  # newer ones wait for a run
     sizes = {file: file.stat().st_size for file in (ROOT / "reference").rglob("*") if file.is_file()}
     assert max(sizes.values()) <= kept.LARGEST
     assert sum(sizes.values()) < 15 << 20
@@ -846,7 +846,7 @@ def test_the_reference_is_shown_where_nothing_was_made(tmp_path, monkeypatch, ca
     monkeypatch.chdir(tmp_path)
     assert cli.main(["claims", "--reference", "--paper", "fedplt", "--main"]) == 0
     told = capsys.readouterr().out
-    commit = json.loads((ROOT / "reference/environment.json").read_text())["commit"]
+    commit = opened.reference(ROOT / "reference").environment("fedplt")["commit"]
     assert f"reference run: commit {commit}, 20" in told
     assert "reproduced   fedplt." in told
     assert cli.main(["show", "fedplt/fig3", "--reference"]) == 0

@@ -231,11 +231,13 @@ def test_what_was_made_together_or_alone_is_not_made_anew(tmp_path):
     small = (*SMALL, "--config", "fedplt={only: [fig3, table3]}")
     target = "figures/small/fedplt/fig3.pdf"
     alone = copy.snakemake(target, *small)
-    epochs = "fedplt: run fedplt on epochs, epochs_mean, epochs_classification"
+    epochs = "fedplt: run fedplt on epochs, epochs_mean, epochs_mean_searched, epochs_classification"
     assert alone.jobs == {epochs, "fedplt: draw fig3"}, alone.text
     made = copy.snakemake("fedplt", *small)
     assert made.status == 0, made.text
-    each = (f"{name}{of}" for name in ("participation", "epochs") for of in ("", "_mean", "_classification"))
+    readings = ("", "_mean", "_classification")
+    each = [f"{name}{of}" for name in ("participation", "epochs") for of in readings]
+    each.insert(each.index("epochs_mean") + 1, "epochs_mean_searched")
     run = f"fedplt: run fedplt on {', '.join(each)}"
     assert made.jobs == {run, "fedplt: make figures and tables of runs"} | closing("fedplt")
     assert not copy.snakemake("fedplt", "--dry-run", *small).jobs

@@ -155,6 +155,7 @@ def _untuned() -> Iterator[Claim]:
             fails="a run within ten times the error of its start after a fifth of the rounds",
             share=0.5,
             because=MOST,
+            note="which steps diverge depends on tau and on the scale of the gradients, which are not stated",
         )
         small = of_steps(measures.at_rest, "fediterht", name, SHORT)
         yield CLAIM("fig8.stalls", artefact="fig8", options=options).shape(
