@@ -215,7 +215,7 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
     assert not fewer.loc[none, "chaotic"].any()
     twins = ["chaotic", "twin_difference", *(name for name in frames[1] if ".of_" in name)]
     if method != "fedavg":
-        assert len(twins) == 6  # of two metrics, two twins
+        assert len(twins) == 8  # of three metrics, two twins
         assert (fewer["objective.of_step"].isna() == none).all()
         # At a short step one replicate has twins, at others all.
         one = frames[1]["objective.of_step"].notna().groupby([frames[1]["reading"], frames[1]["replicate"]])
