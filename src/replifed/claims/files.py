@@ -66,7 +66,7 @@ _COLOURS = {
     **{"reproduced": "32", "conditional": "36", "deviates": "31", "untestable": "90"},
 }
 MARKS = {
-    rules.NOT_YET: "–",
+    rules.NOT_YET: "·",
     **{"holds": "✓", "fails": "✗", "inconclusive": "?", "unchecked": "–"},
     **{"reproduced": "✓", "conditional": "≈", "deviates": "✗", "untestable": "–"},
 }
@@ -115,15 +115,17 @@ def show(
 def _show_papers(statements: Sequence[Mapping[str, str]]) -> None:
     """Print a line for each paper: of each status how many main claims, and how many other statements."""
     papers = dict.fromkeys(one["paper"] for one in statements)
-    _said("", f"main claims + others: {', '.join(f'{MARKS[name]} {name}' for name in scores.STATUSES)}")
-    print(" " * 10, *(f"{MARKS[name]:^9}" for name in scores.STATUSES))
+    waits = any(one["status"] == rules.NOT_YET for one in statements)
+    names = (*scores.STATUSES, *([rules.NOT_YET] if waits else []))
+    _said("", f"main claims + others: {', '.join(f'{MARKS[name]} {name}' for name in names)}")
+    print(" " * 10, *(f"{MARKS[name]:^9}" for name in names))
     for paper in papers:
         of_paper = [one for one in statements if one["paper"] == paper]
         main, others = (
             scores.by_status(one for one in of_paper if scores.is_main(one) == first)
             for first in (True, False)
         )
-        print(f"{paper:10}", *(f"{f'{main[name]} + {others[name]}':^9}" for name in scores.STATUSES))
+        print(f"{paper:10}", *(f"{f'{main[name]} + {others[name]}':^9}" for name in names))
 
 
 def _show_statements(statements: Iterable[Mapping[str, str]], cut: bool) -> None:

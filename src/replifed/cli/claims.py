@@ -150,7 +150,7 @@ def _say(rows: Sequence[Mapping[str, str]], arguments: argparse.Namespace) -> No
 
 
 def _show_reference(arguments: argparse.Namespace) -> int:
-    from replifed.claims import files, why
+    from replifed.claims import files, reference, why
     from replifed.papers import jobs
     from replifed.runs import kept, opened
 
@@ -158,7 +158,10 @@ def _show_reference(arguments: argparse.Namespace) -> int:
         raise ConfigError("--reference and --file are two sources of verdicts; give one")
     refuse_small(arguments)
     run = opened.reference()
-    rows = files.read(Path(run.place, "claims.csv"))
+    # With claims that are newer than the run, so that no status is of some of its claims alone.
+    known = {row["paper"] for row in files.read(Path(run.place, "claims.csv"))}
+    declared = (claim for claim in jobs.every_claim() if claim.paper in known)
+    rows = reference.verdicts(declared, Path(run.place))
     if arguments.why is not None:
         print("\n".join(why.why(rows, arguments.why, jobs.grounds_of, everything=arguments.all)))
     else:
