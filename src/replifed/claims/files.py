@@ -118,14 +118,14 @@ def _show_papers(statements: Sequence[Mapping[str, str]]) -> None:
     waits = any(one["status"] == rules.NOT_YET for one in statements)
     names = (*scores.STATUSES, *([rules.NOT_YET] if waits else []))
     _said("", f"main claims + others: {', '.join(f'{MARKS[name]} {name}' for name in names)}")
-    print(" " * 10, *(f"{MARKS[name]:^9}" for name in names))
+    print(" " * 10, *(f"{MARKS[name]:^7}" for name in names))
     for paper in papers:
         of_paper = [one for one in statements if one["paper"] == paper]
         main, others = (
             scores.by_status(one for one in of_paper if scores.is_main(one) == first)
             for first in (True, False)
         )
-        print(f"{paper:10}", *(f"{f'{main[name]} + {others[name]}':^9}" for name in names))
+        print(f"{paper:10}", *(f"{f'{main[name]} + {others[name]}':^7}" for name in names))
 
 
 def _show_statements(statements: Iterable[Mapping[str, str]], cut: bool) -> None:

@@ -151,6 +151,7 @@ def _say(rows: Sequence[Mapping[str, str]], arguments: argparse.Namespace) -> No
 
 def _show_reference(arguments: argparse.Namespace) -> int:
     from replifed.claims import files, reference, why
+    from replifed.claims.verdicts import COLUMNS
     from replifed.papers import jobs
     from replifed.runs import kept, opened
 
@@ -158,10 +159,12 @@ def _show_reference(arguments: argparse.Namespace) -> int:
         raise ConfigError("--reference and --file are two sources of verdicts; give one")
     refuse_small(arguments)
     run = opened.reference()
+    rows = files.read(Path(run.place, "claims.csv"))
     # With claims that are newer than the run, so that no status is of some of its claims alone.
-    known = {row["paper"] for row in files.read(Path(run.place, "claims.csv"))}
-    declared = (claim for claim in jobs.every_claim() if claim.paper in known)
-    rows = reference.verdicts(declared, Path(run.place))
+    ids, papers = {row["id"] for row in rows}, [*dict.fromkeys(row["paper"] for row in rows)]
+    declared = (claim for claim in jobs.every_claim() if claim.paper in papers and claim.id not in ids)
+    rows += [dict.fromkeys(COLUMNS, "") | row for row in reference.verdicts(declared, Path(run.place))]
+    rows.sort(key=lambda row: papers.index(row["paper"]))
     if arguments.why is not None:
         print("\n".join(why.why(rows, arguments.why, jobs.grounds_of, everything=arguments.all)))
     else:
