@@ -24,9 +24,9 @@ class _LocalModels(DenseLocalModels):
             more["classes"] = self._problem.loss_function.n_outputs
         return super().descend(batches, eta, pull, tau, **more)
 
-    def mean(self, u: NDArray) -> NDArray:
+    def mean(self, u: NDArray, weights: NDArray | None = None) -> NDArray:
         # The server's own threshold, of all classes together, then leaves it as it is.
-        return self.threshold(super().mean(u), self._problem.kept)
+        return self.threshold(super().mean(u, weights), self._problem.kept)
 
 
 class SoftmaxByClass(DenseLinearModel):
