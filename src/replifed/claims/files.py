@@ -102,14 +102,12 @@ def show(
         _show_papers(statements)
     print()
     for line in scores.in_lines(chosen if main else statements):
-        _said("", line)
+        say(line)
     if everything:
         counts = Counter(row["verdict"] for row in rows)
-        _said(
-            "", f"{counted(len(rows), 'claim')}: {', '.join(f'{counts[name]} {name}' for name in VERDICTS)}"
-        )
+        say(f"{counted(len(rows), 'claim')}: {', '.join(f'{counts[name]} {name}' for name in VERDICTS)}")
         if any(row["kind"] == "order" for row in rows):
-            _said("", scores.chance_in_words(rows))
+            say(scores.chance_in_words(rows))
 
 
 def _show_papers(statements: Sequence[Mapping[str, str]]) -> None:
@@ -117,7 +115,7 @@ def _show_papers(statements: Sequence[Mapping[str, str]]) -> None:
     papers = dict.fromkeys(one["paper"] for one in statements)
     waits = any(one["status"] == rules.NOT_YET for one in statements)
     names = (*scores.STATUSES, *([rules.NOT_YET] if waits else []))
-    _said("", f"main claims + others: {', '.join(f'{MARKS[name]} {name}' for name in names)}")
+    say(f"main claims + others: {', '.join(f'{MARKS[name]} {name}' for name in names)}")
     print(" " * 10, *(f"{MARKS[name]:^7}" for name in names))
     for paper in papers:
         of_paper = [one for one in statements if one["paper"] == paper]
@@ -138,7 +136,7 @@ def _show_statements(statements: Iterable[Mapping[str, str]], cut: bool) -> None
             print(name, textwrap.shorten(one["statement"], left, placeholder=" …") if left > 20 else "")
         else:
             print(name)
-            _said("   ", one["statement"])
+            say(one["statement"], "   ")
 
 
 def _show_claims(
@@ -152,9 +150,9 @@ def _show_claims(
             continue
         parts = [row["id"], number_text(row), f"[{row['data']}, {row['scale']}]"]
         print(_painted(f"{MARKS[name]} {name:12}", _COLOURS[name]), "  ".join(filter(None, parts)))
-        _said("   ", row["statement"])
+        say(row["statement"], "   ")
         if _is_explained(row):
-            _said("   ", remarks(row), "90")
+            say(remarks(row), "   ", "90")
 
 
 def width() -> int:
@@ -162,13 +160,8 @@ def width() -> int:
     return min(100, shutil.get_terminal_size((100, 40)).columns)
 
 
-def say(text: str) -> None:
-    """Print a text in lines of the terminal's width."""
-    _said("", text)
-
-
-def _said(before: str, text: str, colour: str = "") -> None:
-    """Print a text in lines that begin after `before`, which stands before the first alone."""
+def say(text: str, before: str = "", colour: str = "") -> None:
+    """Print a text in lines of the terminal's width, with `before` before the first, and others indented."""
     for line in textwrap.wrap(text, width() - len(before) - bool(before)):
         print(f"{before} {_painted(line, colour)}" if before else _painted(line, colour))
         before = " " * len(before)

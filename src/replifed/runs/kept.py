@@ -132,7 +132,7 @@ def in_words(run: Run, paper: str = "") -> str:
     newer = [Path(name).stem for name in run.of_kind("environment") if "environment.json" in run]
     if not newer or paper:
         return _made_by(run.environment(paper))
-    return f"{_made_by(run.environment())}; {', '.join(newer)}: {_made_by(run.environment(newer[0]))}"
+    return "; ".join([_made_by(run.environment()), *(f"{one}: {in_words(run, one)}" for one in newer)])
 
 
 def _made_by(environment: Mapping[str, Any]) -> str:

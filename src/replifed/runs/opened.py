@@ -185,8 +185,10 @@ def of_folders(
         if (file := results / paper / "environment.json").is_file():
             parts[f"environment/{paper}.json"] = file.read_bytes
     parts |= _verdicts(results, papers)
+    if "manifest.csv" in parts:
+        return Run(str(results), parts)
     judged = {row["paper"] for row in Run("", parts).rows("claims.csv")} if "claims.csv" in parts else set()
-    partly = frozenset() if "manifest.csv" in parts else frozenset(made - judged)
+    partly = frozenset(made - judged)
     alone = [file for paper in sorted(partly) for file in sorted((results / paper / "claims").glob("*.csv"))]
     if single and alone:
         rows = [*files.of_folder(results, papers), *(row for file in alone for row in files.read(file))]
