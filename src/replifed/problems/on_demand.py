@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from replifed.errors import ReplifedError
-from replifed.problems.clients import from_clients, stacked
+from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel
+from replifed.problems.losses import Loss, loss_named
 
 Client = Callable[[int], tuple[NDArray, NDArray]]
 """Features (m_i, d) and targets (m_i,) of a client, from its number; each time the same."""
@@ -51,7 +53,9 @@ def from_function(
         raise ReplifedError(
             f"classes = {classes!r}: a softmax on clients that are not read yet needs their number"
         )
-    return ClientsOnDemand(client, clients, samples, loss=loss, l2=l2, classes=classes, watched=watched)
+    if not isinstance(l2, Real):
+        raise ReplifedError(f"l2 = {l2!r}: must be a number, finite, and at least 0")
+    return ClientsOnDemand(client, clients, samples, loss=loss_named(loss, classes), l2=l2, watched=watched)
 
 
 class ClientsOnDemand:
@@ -65,19 +69,23 @@ class ClientsOnDemand:
     on_demand = True  # methods keep the states of those clients alone that were drawn
 
     def __init__(
-        self, client: Client, clients: int, samples: int, *, watched: int, classes: int, **model: Any
+        self, client: Client, clients: int, samples: int, *, loss: Loss, l2: float, watched: int
     ) -> None:
         self._client, self.n_clients, self._samples = client, clients, samples
-        self._classes, self._model = classes, model
+        self.loss_function, self.l2 = loss, l2
+        self._features = 0  # of every client, as the first one has them
         drawn = np.random.default_rng(0).choice(clients, min(watched, clients), replace=False)
-        self.sample = from_clients(
-            [self._data(i) for i in np.sort(drawn)], **model, **({"classes": classes} if classes else {})
-        )
+        self.sample = self._of(np.sort(drawn)[None])
         self.dim, self.dtype = self.sample.dim, self.sample.dtype
-        self.l2, self.loss_function = self.sample.l2, self.sample.loss_function
         # One number seen N times: no memory grows with N here.
         self.sizes = np.broadcast_to(np.int64(samples), (1, clients))
         self.weights = np.broadcast_to(np.asarray(1 / clients, self.dtype), (1, clients))
+
+    def _of(self, chosen: NDArray) -> DenseLinearModel:
+        """Problem of some clients, (S, c), whose data are made now."""
+        X, y, sizes = stacked([[self._data(i) for i in each] for each in chosen])
+        weights = np.full(sizes.shape, 1 / sizes.shape[1])
+        return DenseLinearModel(X, y, self.loss_function, sizes=sizes, weights=weights, l2=self.l2)
 
     def _data(self, i: int) -> tuple[NDArray, NDArray]:
         made = self._client(int(i))
@@ -90,7 +98,8 @@ class ClientsOnDemand:
                 f"client {i}: sparse features; give dense ones, or all clients to from_clients"
             )
         X, y = map(np.asarray, made)
-        shape = (self._samples, self.sample.n_features if hasattr(self, "sample") else X.shape[-1])
+        self._features = self._features or X.shape[-1]
+        shape = (self._samples, self._features)
         if X.shape != shape or y.shape != shape[:1]:
             raise ReplifedError(
                 f"client {i}: features {X.shape} and targets {y.shape}; expected {shape} and {shape[:1]}"
@@ -123,9 +132,7 @@ class ClientsOnDemand:
 
     def with_clients(self, chosen: NDArray) -> DenseLinearModel:
         """Return the problem of the clients `chosen` (R or 1, c); their data are made now."""
-        X, y, sizes = stacked([[self._data(i) for i in each] for each in chosen], self.dtype)
-        weights = np.full(sizes.shape, 1 / sizes.shape[1])
-        part = DenseLinearModel(X, y, self.loss_function, sizes=sizes, weights=weights, l2=self.l2)
+        part = self._of(chosen)
         mu, L = (np.repeat(one, len(chosen)) for one in self.common_mu_L())
         part._of_all = mu, L
         return part
@@ -133,7 +140,7 @@ class ClientsOnDemand:
     def local(self, x: NDArray, *, clients: NDArray | None = None, **more: Any) -> Any:
         """See `problems.base.LocalSteps`; a cohort has to be named."""
         if clients is None:
-            self.refuse_all()
+            return self.refuse_all()
         return self.with_clients(clients).local(x, **more)
 
     def refuse_all(self, *_: Any, **__: Any) -> Any:
