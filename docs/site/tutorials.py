@@ -5,7 +5,14 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
 
-ORDER = ("check_a_claim", "my_method", "what_a_partition_does", "bits_and_rounds", "add_a_paper")
+ORDER = (
+    "check_a_claim",
+    "my_method",
+    "what_a_partition_does",
+    "why_scaffold",
+    "bits_and_rounds",
+    "add_a_paper",
+)
 
 
 class ReadingOrder:

@@ -11,7 +11,7 @@ _LIBRARY = {
     "judge": "replifed.logs.frames",
     "Runs": "replifed.logs.runs",
     "Statements": "replifed.claims.statements",
-    "Gradient": "replifed.algorithms.local_solvers",
+    **dict.fromkeys(("Gradient", "Stochastic"), "replifed.algorithms.local_solvers"),
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Round
+from replifed.algorithms.client_states import Drawn
 from replifed.errors import ReplifedError
 from replifed.network.ledger import Cost, dense_bits
 from replifed.network.participation import MANY, shares
@@ -33,6 +34,8 @@ class Cohort:
 
     def __init__(self, problem: Any, ctx: Round) -> None:
         self.whole, self._ctx = problem, ctx
+        if ctx.chosen is None and getattr(problem, "on_demand", False):
+            problem.refuse_all()
         # Whether an average has left out those that do not take part.
         self._averaged = False
         self.index = ctx.chosen
@@ -89,13 +92,15 @@ class Cohort:
 
     # -- their part of arrays --------------------------------------------------------------------
 
-    def take(self, a: NDArray) -> NDArray:
-        """Entries of an array (R or 1, N, ...) for the clients that compute."""
+    def take(self, a: Any) -> NDArray:
+        """Entries of an array (R or 1, N, ...), or of `Drawn` states, for the clients that compute."""
         if self.index is None:
             return a
+        if isinstance(a, Drawn):
+            return a.take(self.index)
         return a[np.arange(len(a))[:, None] if len(a) > 1 else 0, self.index]
 
-    def put(self, old: NDArray, new: NDArray) -> NDArray:
+    def put(self, old: Any, new: NDArray) -> Any:
         """Array (R, N, D): `new` (R, c, D) for the clients that take part, `old` (R, N, D) for the others.
 
         `old` is a field of the round's state, and is overwritten if the round owns that state.
@@ -105,6 +110,9 @@ class Cohort:
         if self.index is None:
             return new
         out = old if self._ctx.owned else old.copy()
+        if isinstance(out, Drawn):
+            out.put(self.index, new)
+            return out
         out[np.arange(len(old))[:, None], self.index] = new
         return out
 

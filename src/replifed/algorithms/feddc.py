@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.algorithms import client_states
 from replifed.algorithms.base import POSITIVE, Cohorts, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver
@@ -62,8 +63,9 @@ class FedDC(SolverMethod):
     small: ClassVar = {"step": 0.05, "solver": Gradient(steps=3), "alpha": 0.3}
 
     def init(self, problem: Any, streams: Streams) -> Drifts:
-        h = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
-        return Drifts(h[:, 0].copy(), h, h[:, 0].copy(), h.copy())
+        x = np.zeros((len(streams), problem.dim), dtype=problem.dtype)
+        h, g_i = (client_states.zeros(problem, len(streams)) for _ in range(2))
+        return Drifts(x, h, x.copy(), g_i)
 
     def round(self, state: Drifts, problem: Any, ctx: Round) -> tuple[Drifts, Cost]:
         cohort, solver = Cohort(problem, ctx), replace(self.solver, step=self.step)
@@ -77,7 +79,7 @@ class FedDC(SolverMethod):
         # w <- 1 / |S| sum_S y_i + 1 / N sum_i h_i
         came = state.x + cohort.mean(y - x)
         state = Drifts(
-            np.where(share > 0, came + drifts.mean(axis=1), state.x),
+            np.where(share > 0, came + client_states.mean(drifts), state.x),
             drifts,
             state.g + share * cohort.mean(g_new - g_i),
             cohort.put(state.g_i, g_new),

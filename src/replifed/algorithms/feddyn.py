@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.algorithms import client_states
 from replifed.algorithms.base import POSITIVE, Cohorts, Conditions, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod
@@ -47,8 +48,8 @@ class FedDyn(SolverMethod):
     small: ClassVar = {"alpha": 0.5, "solver": Gradient(steps=3)}
 
     def init(self, problem: Any, streams: Streams) -> Dynamics:
-        g = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
-        return Dynamics(g[:, 0].copy(), g[:, 0].copy(), g)
+        x = np.zeros((len(streams), problem.dim), dtype=problem.dtype)
+        return Dynamics(x, x.copy(), client_states.zeros(problem, len(streams)))
 
     def round(self, state: Dynamics, problem: Any, ctx: Round) -> tuple[Dynamics, Cost]:
         cohort = Cohort(problem, ctx)

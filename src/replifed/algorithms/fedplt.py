@@ -8,9 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.algorithms import client_states
 from replifed.algorithms.base import NONNEGATIVE, POSITIVE, Cohorts, Conditions, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, SolverMethod, proximal
+from replifed.errors import ReplifedError
 from replifed.network.ledger import Cost
 from replifed.network.messages import both_ways
 from replifed.operators.proximal import L1, Penalty, Zero
@@ -60,13 +62,16 @@ class FedPLT(SolverMethod):
         return self.solver.stochastic or bool(np.any(self.start_deviation))
 
     def init(self, problem: Any, streams: Streams) -> FedPLTState:
-        shape = (problem.n_clients, problem.dim)
-        x = np.zeros((len(streams), *shape), dtype=problem.dtype)
+        x, z = (client_states.zeros(problem, len(streams)) for _ in range(2))
         if np.any(self.start_deviation):
+            if getattr(problem, "on_demand", False):
+                raise ReplifedError(
+                    "start_deviation draws a start for every client, and here data are made on demand"
+                )
+            shape = (problem.n_clients, problem.dim)
             drawn = streams.draw("start", lambda rng: rng.standard_normal(shape))
             x += per_run(self.start_deviation, x) * drawn
-        z = np.zeros_like(x)
-        return FedPLTState(x, z, _mean(z))
+        return FedPLTState(x, z, client_states.mean(z))
 
     def _coordinate(self, state: FedPLTState) -> NDArray:
         """Line 5: the coordinator's model y, (R, D)."""
@@ -83,7 +88,7 @@ class FedPLT(SolverMethod):
         # Lines 15 and 16: the others keep x_i and z_i.
         x, z = cohort.put(state.x, x), cohort.put(state.z, new)
         # The mean for line 5 of the next round, of inactive clients' z_i, too.
-        mean = cohort.running(state.mean, known, new, lambda: _mean(z), 1 / problem.n_clients)
+        mean = cohort.running(state.mean, known, new, lambda: client_states.mean(z), 1 / problem.n_clients)
         return FedPLTState(x, z, mean), self.cost(cohort)
 
     def observe(self, state: FedPLTState) -> dict[str, NDArray]:
@@ -96,12 +101,6 @@ class FedPLT(SolverMethod):
         penalty = L1(weight=given.clients * given.l1) if given.l1 else Zero()
         solver = Gradient(steps=given.local_steps)
         return cls(rho=multiple * best_rho(given.mu, given.L), solver=solver, penalty=penalty)
-
-
-def _mean(z: NDArray) -> NDArray:
-    """Mean over the clients, as a product: four times as fast as numpy's over a middle axis."""
-    N = z.shape[1]
-    return np.matmul(np.full(N, 1 / N, z.dtype), z)
 
 
 def best_rho(mu: float | NDArray, L: float | NDArray) -> float | NDArray:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.algorithms import client_states
 from replifed.algorithms.base import POSITIVE, Cohorts, Round, per_run
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Gradient, LocalObjective, SolverMethod, SteppedSolver
@@ -58,8 +59,8 @@ class Scaffold(SolverMethod):
     small: ClassVar = {"step": 0.05, "solver": Gradient(steps=3)}
 
     def init(self, problem: Any, streams: Streams) -> Controls:
-        c_i = np.zeros((len(streams), problem.n_clients, problem.dim), dtype=problem.dtype)
-        return Controls(c_i[:, 0].copy(), c_i[:, 0].copy(), c_i)
+        x = np.zeros((len(streams), problem.dim), dtype=problem.dtype)
+        return Controls(x, x.copy(), client_states.zeros(problem, len(streams)))
 
     def round(self, state: Controls, problem: Any, ctx: Round) -> tuple[Controls, Cost]:
         cohort, solver = Cohort(problem, ctx), replace(self.solver, step=self.step)

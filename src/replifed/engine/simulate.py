@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT, Algorithm, Range, Round
+from replifed.algorithms.client_states import Drawn
 from replifed.algorithms.local_solvers import Exact
 from replifed.errors import ConfigError, ReplifedError
 from replifed.memory import free
@@ -181,8 +182,8 @@ def simulate(
             came = None if active is None else np.broadcast_to(active.sum(axis=1), alive.shape)
             budget = None if channel is None else channel(now, problem.n_clients)
             empty = came is not None and not came.all() and not getattr(algorithm, "steps_alone", False)
-            # Others may hold the state that the first round gets; those that rounds return are the loop's.
-            owned = t > begin and not empty
+            # Others may hold a state from which a run goes on; those of `init` and of rounds are the loop's.
+            owned = (t > begin or resume is None) and not empty
             ctx = Round(t, active, budget, now, chosen, owned, *weights)
             if audit is not None:
                 audit.open(algorithm, state, ctx)
@@ -297,8 +298,7 @@ def _stacked(records: Sequence[dict[str, NDArray]]) -> dict[str, NDArray]:
 
 def kept(state: Any, before: Any, runs: NDArray) -> Any:
     """State with that of `before` in the mask `runs` (R,)."""
-    pairs = zip(state, before, strict=True)
-    return type(state)(*(np.where(runs.reshape(-1, *(1,) * (a.ndim - 1)), b, a) for a, b in pairs))
+    return type(state)(*(_replaced(a, runs, b) for a, b in zip(state, before, strict=True)))
 
 
 def full_only(method: type[Any]) -> str:
@@ -310,4 +310,11 @@ def full_only(method: type[Any]) -> str:
 
 def _parked(state: Any, alive: NDArray) -> Any:
     """State with diverged runs set to zero: their overflows would slow down the others."""
-    return type(state)(*(np.where(alive.reshape(-1, *(1,) * (field.ndim - 1)), field, 0) for field in state))
+    return type(state)(*(_replaced(field, ~alive, None) for field in state))
+
+
+def _replaced(field: Any, runs: NDArray, by: Any) -> Any:
+    """Field of a state with that of `by`, or zeros, in the mask `runs` (R,)."""
+    if isinstance(field, Drawn):
+        return field.replaced(runs, by)
+    return np.where(runs.reshape(-1, *(1,) * (field.ndim - 1)), 0 if by is None else by, field)

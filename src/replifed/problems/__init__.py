@@ -3,8 +3,10 @@
 from importlib import import_module
 from typing import Any
 
+_MAKERS = {"from_clients": "clients", "from_function": "on_demand"}
+
 
 def __getattr__(name: str) -> Any:
-    if name == "from_clients":
-        return getattr(import_module(f"{__name__}.clients"), name)
+    if name in _MAKERS:
+        return getattr(import_module(f"{__name__}.{_MAKERS[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

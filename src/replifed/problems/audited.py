@@ -21,6 +21,7 @@ _FREE = {
     *("n_clients", "dim", "dtype", "sizes", "weights", "parameters", "n_features", "l1", "l2", "net"),
     *("smoothness", "strong_convexity", "common_mu_L", "restricted_work"),
     *("start", "T", "project", "targets", "n_targets"),
+    *("on_demand", "refuse_all"),
 }
 _COUNTED = {
     *("gradient", "client_gradients", "client_hessians", "loss", "client_losses"),
