@@ -133,7 +133,7 @@ def _beside(group: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     options = [[*filter(None, claim["options"].split("; "))] for claim in group]
     shared = set.intersection(*map(set, options)) if len(group) > 1 else set()
-    quantity = UNITS[group[0]["unit"]].quantity if group[0]["unit"] else ""
+    quantity = UNITS[group[0]["unit"]].quantity.removesuffix(" (e-folds)") if group[0]["unit"] else ""
     notes = [[*filter(None, claim["note"].split("; "))] for claim in group]
     of_all = set.intersection(*map(set, notes))
     return [
