@@ -21,9 +21,12 @@ from replifed.claims.units import UNITS
 from replifed.errors import REMEDY, DataError
 from replifed.figures.artefact import Grid
 from replifed.parts import part
-from replifed.report.artefacts import stamp_of
+from replifed.report.artefacts import opened, stamp_of
 from replifed.report.curves import curves, in_words, read
 from replifed.store import hashes
+
+# Of a caption that are seen before it is unfolded.
+_SENTENCES = 3
 
 
 def artefact_section(
@@ -55,7 +58,7 @@ def artefact_section(
     return {
         "key": key,
         "title": title,
-        "caption": caption,
+        "caption": opened(caption, _SENTENCES),
         "csv": f"{folder.name}/{key}.csv",
         "files": _files(key, folder, page_folder) if page_folder else [],
         "code": _code(module, page_folder) if described else ("", ""),
