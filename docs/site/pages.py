@@ -16,10 +16,9 @@ SECTIONS = ("docs/how-to", "docs/papers", "docs/trust", "docs/api")
 _LISTED = re.compile(r"^- \[([^\]]*)\]\(([\w./-]+)\.md\)", re.MULTILINE)
 # A link to a tutorial shows its script elsewhere, and its page here.
 _SCRIPT = re.compile(r"\]\(((?:docs/)?)tutorials/(\w+)\.py\)")
-_PICTURE = re.compile(r"^### (.*)\n\n(.*)\n\n(!\[.*\]\(pictures/([\w-]+)\.webp\))\n\n(`.*`)\n", re.MULTILINE)
+_PICTURE = re.compile(r"^### (.*)\n\n(.*)\n\n(!\[.*\]\(.*\))\n\n((?:- .*\n)+\n)?(`.*`)\n", re.MULTILINE)
 _PAPER = re.compile(r"^- \[([^\]]*)\]\((papers/\w+)\.md\): (.*)$", re.MULTILINE)
 _FINDING = re.compile(r"^## Finding\n\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
-_SHOWN = 6  # statements beside a picture
 _TOCTREE = "\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{pages}\n```\n"
 _CARD = """\
 ::::{{card}} [{name}]({page}.md)
@@ -42,6 +41,8 @@ _PANEL = """\
 
 {picture}
 
+{caption}
+
 {path}
 ::::
 
@@ -49,10 +50,6 @@ _PANEL = """\
 :columns: 12 12 5 5
 
 {findings}
-
-:::{{dropdown}} What is drawn
-{caption}
-:::
 ::::
 :::::
 """
@@ -86,38 +83,17 @@ def paper_cards(text: str) -> str:
     return _PAPER.sub(card, text)
 
 
-def findings() -> dict[str, list[str]]:
-    """Return, by PAPER-ARTEFACT, the statements that its runs tell, main ones first, with their status."""
-    statements = {row["statement_id"]: row for row in _rows("statements.csv")}
-    told = defaultdict(dict)
-    for claim in _rows("claims.csv"):
-        if row := statements.get(claim["statement_id"]):
-            told[f"{claim['paper']}-{claim['artefact']}"][claim["statement_id"]] = row
-    return {
-        picture: [f"- **{row['status']}**: {row['statement']}" for row in sorted(rows.values(), key=_rank)]
-        for picture, rows in told.items()
-    }
-
-
 def _rows(name: str) -> list[dict[str, str]]:
     with (REFERENCE / name).open(newline="") as file:
         return list(csv.DictReader(file))
 
 
-def _rank(row: dict[str, str]) -> tuple[bool, int]:
-    return row["main"] != "yes", list(STATUSES).index(row["status"])
-
-
 def beside(text: str) -> str:
     """Return the page of pictures with what came of each picture's statements beside it."""
-    told = findings()
 
     def panel(found: re.Match) -> str:
-        title, caption, picture, stem, path = found.groups()
-        lines = told.get(stem, ["- No statement rests on this figure alone."])
-        if (more := len(lines) - _SHOWN) > 0:
-            lines = [*lines[:_SHOWN], f"- and {more} more, on the paper's page"]
-        said = "\n".join(lines)
+        title, caption, picture, listed, path = found.groups()
+        said = (listed or "- No statement rests on this figure alone.").strip()
         return _PANEL.format(title=title, caption=caption, picture=picture, path=path, findings=said)
 
     return _PICTURE.sub(panel, text)
@@ -134,10 +110,10 @@ def methods() -> str:
 def complete(app, page: str, text: list[str]) -> None:
     """Add what a page has on the site alone."""
     text[0] = _SCRIPT.sub(r"](\1learn/\2.rst)", text[0])
-    note_sources(app, page)
     if page in SECTIONS:
         text[0] += contents(page, text[0])
     if page == "docs/papers":
+        note_sources(app, page)
         text[0] = paper_cards(text[0])
     elif page == "docs/pictures":
         text[0] = beside(text[0])
@@ -146,9 +122,8 @@ def complete(app, page: str, text: list[str]) -> None:
 
 
 def note_sources(app, page: str) -> None:
-    """Have pages that other files complete made anew when these change."""
-    made_of = {"docs/papers": [*(ROOT / "docs/papers").glob("*.md")], "docs/pictures": []}.get(page)
-    for file in [] if made_of is None else [*made_of, *REFERENCE.glob("*.csv"), Path(__file__)]:
+    """Have a page that other files complete made anew when these change."""
+    for file in (*(ROOT / "docs/papers").glob("*.md"), REFERENCE / "statements.csv", Path(__file__)):
         app.env.note_dependency(str(file), docname=page)
 
 

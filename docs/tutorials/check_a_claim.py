@@ -90,7 +90,7 @@ replifed("claims --reference --why fedplt.table3.rounds".split())
 # %%
 # *Settings* fill in what the paper leaves open: here, how the data are drawn, and whether a client's loss is
 # a mean or a sum over its samples. In none of the three choices of settings does half of the clients
-# need fewer rounds. The measured number is a difference of logarithms (*e-folds*): positive if half of the
+# need fewer rounds. The measured number is the factor by which rounds are saved: above one if half of the
 # clients need fewer rounds than all.
 #
 # ``deviates`` is not "the paper is wrong": it says that the sentence does not hold in our runs, which

@@ -223,7 +223,8 @@ def method(source: str, **settings: Any) -> Any:
     for name, one in known.items():
         if name not in settings and one.default is MISSING and one.default_factory is MISSING:
             raise ConfigError(f"{source} needs the setting {name}: give {name}=...")
-    if "solver" in known and not hasattr(settings.get("solver", known["solver"].default), "solve"):
+    named = "solver" in known and isinstance(known["solver"].default, str)
+    if "solver" in settings and not named and not hasattr(settings["solver"], "solve"):
         text = "must be a local solver, such as replifed.Gradient(steps=5, step=0.1)"
         raise ConfigError(f"{source}.solver = {settings['solver']!r}: {text}")
     return made(**settings)
@@ -330,7 +331,8 @@ def _check_parts(algorithm: Any, problem: Any, options: Mapping[str, Any]) -> No
     for name in options:
         if name not in known:
             raise ConfigError(unknown_name("option of run", name, known | {"seeds"}))
-    if not isinstance(options.get("metrics") or {}, Mapping):
+    metrics = options.get("metrics") or {}
+    if not isinstance(metrics, Mapping) or not all(map(callable, metrics.values())):
         raise ConfigError(f"metrics = {options['metrics']!r}: must be functions by their names, a mapping")
 
 

@@ -102,6 +102,20 @@ def test_columns_without_an_entry_are_named(tmp_path, monkeypatch, capsys):
     ]
 
 
+def test_the_columns_of_a_file_are_explained_whatever_its_scale(tmp_path, monkeypatch, capsys):
+    (tmp_path / "figures/small/fedplt").mkdir(parents=True)
+    (tmp_path / "figures/small/fedplt/worst.csv").write_text("mean,odd,rounds\n")
+    monkeypatch.chdir(tmp_path)
+    paths = {"results": "results/small", "figures": "figures/small"}
+    monkeypatch.setattr("replifed.cli.columns.load_config", lambda _: {"paths": paths})
+    assert cli.main(["columns", "figures/small/fedplt/worst.csv"]) == 0
+    told = capsys.readouterr().out
+    assert column("figures/fedplt/worst.csv", "mean").meaning in " ".join(told.split())
+    assert "odd: no meaning is written down" in told and "[rounds]" in told
+    assert cli.main(["columns", "figures/none.csv"]) == 2
+    assert "give a CSV or parquet file" in capsys.readouterr().err
+
+
 def test_a_comma_in_a_meaning_starts_no_unit():
     """In YAML it does, unless the meaning stands in quotes."""
     shared, files = columns._entries()

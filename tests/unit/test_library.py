@@ -141,7 +141,16 @@ def test_the_table_says_what_stays_what_was_touched_and_how_many_runs_there_are(
             lambda: rf.run(rf.method("newton"), PROBLEM, 2, metrics=["gap"]),
             "must be functions by their names",
         ),
+        (
+            lambda: rf.run(rf.method("newton"), PROBLEM, 2, metrics={"gap": 1}),
+            "must be functions by their names",
+        ),
         (lambda: rf.method("fedlin", solver="gradient"), "must be a local solver, such as"),
+        (lambda: rf.method("fedlin", solver=None), "must be a local solver, such as"),
+        (
+            lambda: rf.method("fedgradmp", sparsity=2, local_steps=1, solver="x"),
+            "must be one of exact, gd, sgd",
+        ),
         (lambda: rf.method(None), "a method's name is None: must be a text"),
         (lambda: rf.load(["a9a"]), "must be a text"),
         (lambda: rf.split(np.ones((4, 2)), np.ones(3), "iid"), "must be"),
@@ -154,6 +163,10 @@ def test_mistakes_are_refused_in_one_line(call, says):
     with pytest.raises(ReplifedError, match=says) as refusal:
         call()
     assert "\n" not in str(refusal.value)
+
+
+def test_a_solver_may_be_a_name():
+    assert rf.method("fedgradmp", sparsity=2, local_steps=1).solver == "exact"
 
 
 def test_labels_may_be_floats():

@@ -201,7 +201,7 @@ def test_the_gallery_shows_every_picture_small_and_no_other(made, tmp_path):
         assert small.size == (1000, 150)
     of_fig1, of_bias = text.partition("### Figure 1")[2].split("### ")
     assert "- **reproduced** (substitute data): It is <faster>. *Main claim.*\n" in of_fig1
-    assert 'Claim open <holds> & "so"' in of_fig1
+    assert "- 2 other statements: 1 reproduced, 1 inconclusive\n" in of_fig1
     assert "- **" not in of_bias
 
 

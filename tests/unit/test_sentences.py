@@ -156,70 +156,55 @@ def part(text, heading):
 def test_a_page_opens_with_finding_and_main_claims(tmp_path):
     text, pictures = documented(others=read("demo", written(tmp_path, TEXT)))
     headings = re.findall("^## (.*)$", text, re.MULTILINE)
-    assert headings == [
-        *("Finding", "Main claims", "What the paper leaves open", "All sentences", "What deviates")
-    ]
+    assert headings == ["Finding", "Main claims", "What the paper leaves open", "Other sentences"]
     assert part(text, "Finding")[0].startswith("It is **faster**")
-    main = [one for one in part(text, "Main claims") if one.startswith("| It")]
-    assert main == [
-        line(
-            "It is faster than the baseline. (Abstract)",
-            "**reproduced**: it holds in the printed settings; it holds in all 3 other settings",
-            *(OWN, "holds", "holds", "difference 5 [4.627, 5.373] rounds"),
+    told = "\n".join(part(text, "Main claims"))
+    assert "; in the printed settings 2 hold, 3 fail, 0 open, 0 not run." in told
+    main = {
+        "**It is faster than the baseline.** (Abstract)": (
+            f"**reproduced** ({OWN}): it holds in the printed settings; it holds in all 3 other settings. "
+            "Measured: difference 5 [4.627, 5.373] rounds. `demo.abstract.faster`"
         ),
-        line(
-            r"It sends fewer bits \| than others. (Abstract)",
-            "**reproduced**: it holds in the printed settings; it holds in 2 of 3 other settings, not in "
-            "loss: sum; step: common",
-            *(OWN, "holds", "holds", "difference 5 [4.627, 5.373] rounds"),
+        "**Its rate is 0.53.** (Table 1, row 1)": (
+            f"**deviates** ({OWN}): it fails in the printed settings; it holds, beyond its status, with "
+            "loss: sum; step: own (inferred, fitted on this statement). "
+            "Measured: published 0.53, measured 0.4 [0.371, 0.429]. `demo.table1.rate`"
         ),
-        line(
-            "Its rate is 0.53. (Table 1, row 1)",
-            "**deviates**: it fails in the printed settings; it holds, beyond its status, with loss: sum; "
-            "step: own (inferred, fitted on this statement)",
-            *(OWN, "fails", "holds", "published 0.53, measured 0.4 [0.371, 0.429]"),
-        ),
-        line(
-            "It never stalls. (Figure 1)",
-            "**deviates**: it fails in the printed settings; it does not hold in the other settings",
-            *("formula", "fails", "fails", "so in 1 of 3 cases"),
-        ),
-    ]
-    assert "in the printed settings 2 hold, 3 fail, 0 open, 0 not run." in text
-    assert "- *It never stalls.* Is the noise's variance one? Reply, 2026-11-20: it is two" in text
+    }
+    for number, (says, came) in zip((1, 3), main.items(), strict=True):
+        assert f"{number}. {says}\n\n   {came}\n" in told
+    assert "   Why, as far as it is known: the floor is that of noise.\n" in told
+    assert "   To the authors: Is the noise's variance one?\n\n   Reply, 2026-11-20: it is two" in told
     assert set(pictures) == {
         f"demo.{name}.svg" for name in ("abstract.faster", "abstract.fewer", "table1.rate", "fig1.other")
     }
-    assert all(f"]({name})" in text for name in pictures)
+    assert all(f"   ![Measured in each of its settings]({name})\n" in told for name in pictures)
 
 
-def test_a_page_shows_axes_sentences_and_deviations(tmp_path):
+def test_a_page_shows_what_is_open_and_the_other_sentences(tmp_path):
     others = read("demo", written(tmp_path, TEXT))
     text, _ = documented(others=others)
     axes = part(text, "What the paper leaves open")
     assert axes[2:4] == [
         line(
             "**loss**: Section 2 has a mean; the numbers suggest a sum. 4 were tried.",
-            *("`mean`", "printed", "printed", "uncertain", "eq. (2)", ""),
+            *("`mean`, printed: eq. (2)", "`sum`, fitted: Table 1 comes out; but no text has it", ""),
         ),
-        "|  | `sum` | inferred | fitted | uncertain | Table 1 comes out | no text has it |",
+        line(
+            "**step**: The text does not say how steps are chosen.",
+            *("`common`, software: its example has one for all", "`own`, chosen: a grid", "`long`"),
+        ),
     ]
     assert axes[-1] == "Steps decide."
-    told = part(text, "All sentences")
-    assert told[0].startswith("In the paper's order, 12 sentences and cells with claims, and 2 without")
+    told = part(text, "Other sentences")
+    assert told[0].startswith("In the paper's order, 7 sentences and cells with claims: ")
+    assert f"They rest on {OWN}, where nothing else is said." in told[0]
+    assert " 2 more sentences have no claim; " in told[1]
     rows = [one for one in told if one.startswith("| ")][2:]
-    assert rows[0] == "| Section 1 | it is known |  | none: it is cited |"
-    assert rows[4:6] == [
-        line(
-            *("Table 1, row 2", "With noise it is 0.61."),
-            *(f"**conditional** (against the text), {OWN}", "`demo.table1.held` (2 claims)"),
-        ),
-        "| Table 1, row 3 | it is so |  | none: it is defined so |",
-    ]
-    assert "| Section 6 | Cohorts are drawn at random. | not judged | `demo.section6.cohorts` |" in rows
-    assert part(text, "What deviates")[-1] == (
-        "| `demo.stalls` | No run stalls. | so in 1 of 3 cases |  | the floor is that of noise |"
-    )
+    assert not any("It is faster" in one or "it is known" in one for one in rows)
+    held = "**conditional** (against the text) `table1.held`"
+    assert line("Table 1, row 2", "With noise it is 0.61.", held) in rows
+    assert "| Section 6 | Cohorts are drawn at random. | not judged `section6.cohorts` |" in rows
     assert not_claimed(others)[1] == {
         **{"paper": "demo", "place": "Table 1, row 3", "statement": "it is so", "why": "it is defined so"}
     }
@@ -230,16 +215,15 @@ def test_a_page_does_without_axes_finding_and_main_claims():
     about = {"name": "Demo", "citation": "By x."}
     listed = [Sentence("demo", "demo.fig2.open", "Figure 2", "Noise does not matter.")]
     text, pictures = page(about, Texts("", ""), Axes(), listed, rows, ())
-    assert re.findall("^## (.*)$", text, re.MULTILINE) == ["All sentences"] and not pictures
+    assert re.findall("^## (.*)$", text, re.MULTILINE) == ["Sentences"] and not pictures
 
 
-def test_a_number_that_deviates_says_by_how_much():
-    rows = [row for row in planted_paper.rows() if row["options"] == "loss: mean; step: common"]
-    text, _ = documented(rows=rows)
-    assert (
-        "| `demo.table1.rate` | Its rate is 0.53. | published 0.53, measured 0.4 [0.371, 0.429] | -0.13 |"
-        in text
-    )
+def test_a_sentence_that_deviates_says_what_was_measured_and_why():
+    printed = [row for row in planted_paper.rows() if row["options"] == "loss: mean; step: common"]
+    rows = [row | {"main": ""} for row in printed]
+    listed = [Sentence("demo", "demo.table1.rate", "Table 1", "Its rate is 0.53.")]
+    text, _ = page({"name": "Demo", "citation": ""}, Texts("", ""), Axes(), listed, rows, ())
+    assert "| Its rate is 0.53. | **deviates**: published 0.53, measured 0.4 [0.371, 0.429]" in text
 
 
 def test_main_claims_with_three_choices_of_settings_are_drawn():
@@ -248,7 +232,7 @@ def test_main_claims_with_three_choices_of_settings_are_drawn():
     assert drawn == by_settings(rows)
     shapes = list(ElementTree.fromstring(drawn))
     circles = [one.attrib for one in shapes if one.tag.endswith("circle")]
-    points, dots = circles[:4], circles[4:]
+    points, dots = circles[:4], circles[4:12]  # the others are of the legend
     # Sorted by what was measured, so that they rise: .40, .46, .53, .60.
     places = {point["cx"]: float(point["cy"]) for point in points}
     heights = [places[x] for x in sorted(places, key=float)]
@@ -257,8 +241,13 @@ def test_main_claims_with_three_choices_of_settings_are_drawn():
         *("#d55e00", "#d55e00", "#009e73", "#d55e00")
     ]
     # Two options each, of which the sum was fitted, and is hollow.
-    assert len(dots) == 8 and sum(dot["fill"] == "#ffffff" for dot in dots) == 2
+    assert sum(dot["fill"] == "#ffffff" for dot in dots) == 2
     texts = [one.text for one in shapes if one.tag.endswith("text")]
     assert {"P", "I", "published 0.53", "rival 0.7", "loss: sum"} <= set(texts)
+    # Numbers on both axes, and a legend.
+    assert {"0.4", "0.6", "1", "4", "holds", "fails"} <= set(texts)
+    assert texts[-1] == (
+        "shaded: prediction interval; P: printed settings; I: inferred settings; hollow: fitted option"
+    )
     assert by_settings(rows[:2]) == ""
     assert by_settings([row | {"informs": "yes"} for row in rows]) == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -194,12 +195,23 @@ def remarks(row: Mapping[str, str]) -> str:
     return "; ".join(filter(None, (row.get("reason"), row["note"])))
 
 
+def unit_text(row: Mapping[str, str]) -> str:
+    """The unit of a line's numbers in words, as `number` shows them."""
+    return "factor" if _is_factor(row) else row["unit"].replace("e-folds", "natural logarithms")
+
+
+def number(row: Mapping[str, str], name: str) -> str:
+    """A number of a line in four digits; a difference of natural logarithms as the factor that it means."""
+    value = float(row[name])
+    return f"{math.exp(value) if _is_factor(row) and not name.startswith('p_') else value:.4g}"
+
+
+def _is_factor(row: Mapping[str, str]) -> bool:
+    return row["kind"] == "order" and row["unit"] == "e-folds"
+
+
 def number_text(row: Mapping[str, str]) -> str:
     """Published and measured numbers of a line of claims.csv in a few words."""
-
-    def short(text: str) -> str:
-        return f"{float(text):.4g}"
-
     if not row["measured"]:
         return ""
     if row["kind"] == "identity" and not row["published"] and float(row["measured"]) == 1:
@@ -212,13 +224,13 @@ def number_text(row: Mapping[str, str]) -> str:
     if row["kind"] == "shape" or (row["kind"] == "identity" and not row["published"]):
         return f"holds in {100 * float(row['measured']):.4g} %"
     ends = ("pi_low", "pi_high") if row["pi_low"] else ("ci_low", "ci_high")
-    interval = f" [{', '.join(short(row[end]) for end in ends)}]" if row[ends[0]] else ""
-    order = row["kind"] == "order"
-    published = f"published {'above ' * order}{short(row['published'])}" if row["published"] else ""
-    tolerance = f" ± {short(row['tolerance'])}" if row["tolerance"] and published and not order else ""
-    what = "difference" if order and not published else "measured"
-    unit = f" {row['unit']}" * (order and bool(row["unit"]))
+    interval = f" [{', '.join(number(row, end) for end in ends)}]" if row[ends[0]] else ""
+    order, factor = row["kind"] == "order", _is_factor(row)
+    published = f"published {'above ' * order}{number(row, 'published')}" if row["published"] else ""
+    tolerance = f" ± {number(row, 'tolerance')}" if row["tolerance"] and published and not order else ""
+    what = ("factor" if factor else "difference") if order and not published else "measured"
+    unit = f" {row['unit']}" * (order and bool(row["unit"]) and not factor)
     is_short = order and row["tolerance"] and row["verdict"] in ("fails", "inconclusive")
-    asked = f", at least {short(row['tolerance'])} asked" if is_short else ""
-    measured = f"{what} {short(row['measured'])}{interval}{unit}{asked}"
+    asked = f", at least {number(row, 'tolerance')} asked" if is_short else ""
+    measured = f"{what} {number(row, 'measured')}{interval}{unit}{asked}"
     return "  ".join(filter(None, [published + tolerance, measured]))

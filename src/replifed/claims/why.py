@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from replifed.claims import scores
-from replifed.claims.files import number_text, width
+from replifed.claims.files import number, number_text, unit_text, width
 from replifed.claims.scores import Row
 from replifed.errors import ConfigError, counted, unknown_name
 
@@ -100,7 +100,7 @@ def others_in_words(statement: Row) -> str:
 def _of_claim(row: Row, rows: Iterable[Row], grounds: str | None) -> Iterator[str]:
     informs = ", which informs and does not count" * bool(row["informs"])
     yield f"{row['id']}: {row['verdict']}{informs}"
-    kind = ", ".join(filter(None, (row["kind"], row["unit"])))
+    kind = ", ".join(filter(None, (row["kind"], unit_text(row))))
     yield from _field("claim", f"{row['statement']} ({kind})")
     yield from _field("settings", grounds or row["options"] or "nothing is left open")
     yield from _field("part of", " and ".join(row["settings"].split()) or "neither printed nor inferred ones")
@@ -109,19 +109,19 @@ def _of_claim(row: Row, rows: Iterable[Row], grounds: str | None) -> Iterator[st
     yield from _field("command", row["command"])
     if row["measured"]:
         on = f"on {row['data']} data" if row["data"] != "none" else "by a formula"
-        yield from _field("measured", f"{_number(row, 'measured')} {on}, seeds: {row['seeds']}")
+        yield from _field("measured", f"{number(row, 'measured')} {on}, seeds: {row['seeds']}")
         yield from _field("interval", _interval(row, "ci", "of the mean, at 95 %"))
         yield from _field("", _interval(row, "pi", "in which the published number is to lie"))
     if row["published"]:
-        rival = f", rival {_number(row, 'rival')}" if row["rival"] else ""
-        yield from _field("published", f"{_number(row, 'published')}{rival}")
+        rival = f", rival {number(row, 'rival')}" if row["rival"] else ""
+        yield from _field("published", f"{number(row, 'published')}{rival}")
     if row["tolerance"]:
         named = {"order": "least effect", "shape": "share", "value": "width"}.get(row["kind"], "tolerance")
-        yield from _field(named, _number(row, "tolerance"))
+        yield from _field(named, number(row, "tolerance"))
     if row["p_value"]:
         family = sum(all(other[key] == row[key] for key in ("paper", "family", "kind")) for other in rows)
-        yield from _field("test", f"p = {_number(row, 'p_value')}, by itself: {row['verdict_single']}")
-        corrected = f"p = {_number(row, 'p_holm')}" if row["p_holm"] else "none"
+        yield from _field("test", f"p = {number(row, 'p_value')}, by itself: {row['verdict_single']}")
+        corrected = f"p = {number(row, 'p_holm')}" if row["p_holm"] else "none"
         yield from _field(
             "Holm", f"{corrected} among the {family} {row['kind']}s of {row['artefact']} in these settings"
         )
@@ -136,14 +136,10 @@ def _of_claim(row: Row, rows: Iterable[Row], grounds: str | None) -> Iterator[st
     yield from _field("note", row["note"])
 
 
-def _number(row: Row, name: str) -> str:
-    return f"{float(row[name]):.4g}"
-
-
 def _interval(row: Row, which: str, what: str) -> str:
     if not row[f"{which}_low"]:
         return ""
-    return f"[{_number(row, f'{which}_low')}, {_number(row, f'{which}_high')}] {what}"
+    return f"[{number(row, f'{which}_low')}, {number(row, f'{which}_high')}] {what}"
 
 
 def _field(name: str, text: str) -> Iterator[str]:

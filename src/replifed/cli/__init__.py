@@ -18,7 +18,7 @@ commands for people:
   diff        compare two runs, or this one with the reference, with causes
   archive     write a run as one zip, described as an RO-Crate
   certificate compare one paper with the reference run, as CODECHECK asks
-  columns     name columns without a written meaning (docs/columns.md has the others)
+  columns     say what the columns of a file mean
   manifest verify   name files that have changed since they were made
   schema      write the schema from which editors complete and check the settings
 

@@ -89,9 +89,8 @@ class Picture(Curves):
                 if line.explained:
                     entries.append(line._replace(label=", ".join([line.label, *fixed.get(key, [])])))
         entries += [*self.others, *(one.line for one in self.references_in(frame))]
-        entries += [*[ENDS] * any(wide_bands), *of_seeds(frame)]
-        if entries:
-            legend(made, entries, columns=self.legend_columns)
+        entries += [ENDS] * any(wide_bands)
+        legend(made, entries, columns=self.legend_columns, remark=of_seeds(frame))
         return made
 
     # -- Layout ------------------------------------------------------------------------------------------

@@ -127,21 +127,31 @@ def panel_width(width: float, cols: int) -> float:
     return min(width, PRINT_WIDTH / cols)
 
 
-def of_seeds(frame: Any) -> list[Line]:
-    """Return the entry of a legend for the number of repetitions: a line without a look, or none."""
+def of_seeds(frame: Any) -> str:
+    """Return the number of repetitions behind a table in words, "" if it says nothing of them."""
     for column, name in (("seeds", "seed"), ("sets", "data set")):
         # Lines that are no measurement have none.
         counts = [int(count) for count in frame.get(column, ()) if count > 0]
         if counts:
             low, high = min(counts), max(counts)
             text = f"{high}" if low == high else f"{low} to {high}"
-            return [Line(f"({text} {name}{'s' * (high > 1)})", "none", "", "")]
-    return []
+            return f"{text} {name}{'s' * (high > 1)}"
+    return ""
 
 
 @styled
-def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
-    """Draw one legend for all panels, below them, in a strip of its own, of at most `columns` columns."""
+def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6, remark: str = "") -> None:
+    """Draw one legend for all panels, below them, in a strip of its own, of at most `columns` columns.
+
+    Above it, at the right edge, stands a remark on all panels, such as the number of seeds.
+    """
+    if remark:
+        _heighten(made, _LINE, below=True)
+        width, height = made.get_size_inches()
+        told = made.text(1 - 0.08 / width, 0.02 / height, remark, va="bottom", ha="right", color="#555555")
+        told.set_in_layout(False)
+    if not lines:
+        return
     # About 15 characters of 8 points to an inch, with a line and the gap between columns.
     widest = max((len(line.label) for line in lines), default=0) / 15 + 0.65
     columns = max(1, min(columns, len(lines), int(made.get_size_inches()[0] / widest)))
@@ -201,7 +211,9 @@ def _heighten(made: Figure, strip: float, *, below: bool = False) -> None:
     made.set_size_inches(width, height + strip)
     for text in made.texts:
         x, y = text.get_position()
-        text.set_position((x, 1 - (1 - y) * share))
+        # A strip below lifts all; one above lifts but what stands at the top.
+        from_top = below or text.get_va() != "bottom"
+        text.set_position((x, 1 - (1 - y) * share if from_top else y * share))
     layout = made.get_layout_engine()
     if isinstance(layout, ConstrainedLayoutEngine):
         left, bottom, across, inside = layout.get()["rect"]

@@ -31,6 +31,16 @@ def caption(paper: str, artefact: str) -> str:
     return f"**{_escaped(title)}**\n\n{_escaped(text)}\n"
 
 
+def opened(caption: str, count: int) -> tuple[str, str]:
+    """Return the first sentences of a caption, and the others.
+
+    >>> opened("Error, see eq. (2). Lines are means. Bands are ranges.", 2)
+    ('Error, see eq. (2). Lines are means.', 'Bands are ranges.')
+    """
+    sentences = re.split(r"(?<=[.:]) (?=[A-Z])", caption)
+    return " ".join(sentences[:count]), " ".join(sentences[count:])
+
+
 def _escaped(text: str) -> str:
     """Return a text without markup.
 

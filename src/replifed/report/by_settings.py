@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from replifed.claims import scores
+from replifed.claims.files import unit_text
 from replifed.claims.scores import Row, Settings
 
 # Settings from which on there is a picture; of many claims, those that hold in the fewest are drawn.
@@ -13,7 +15,7 @@ FEWEST = 3
 _PANELS = 3
 _COLOURS = {"holds": "#009e73", "fails": "#d55e00", "inconclusive": "#888888"}
 # In pixels.
-_LEFT, _RIGHT, _HEIGHT, _DOT = 230, 70, 96, 16
+_LEFT, _RIGHT, _HEIGHT, _DOT = 230, 110, 96, 16
 _COLUMN, _WIDTH = 30, 620  # at least
 # Part of the range of numbers by which a panel reaches beyond them.
 _MARGIN = 0.3
@@ -22,9 +24,9 @@ _MARGIN = 0.3
 def picture(group: Sequence[Row]) -> str:
     """SVG of a statement, a panel a claim and a column for each of its settings; "" with fewer than three.
 
-    Columns are sorted by what the first panel measured. A point is the measured number, shaded the prediction
-    interval of a value or the confidence interval of another number, a line the published number, dotted its
-    rival. Options that were fitted are hollow.
+    Columns are sorted by what the first panel measured, and numbered. A point is the measured number, shaded
+    the prediction interval of a value or the confidence interval of another number, a line the published
+    number, dotted its rival. Options that were fitted are hollow. Below all is the legend.
     """
     counted = [row for row in group if not row["informs"]]
     measured = [row for row in counted if row["measured"] and row["verdict"] != "unchecked"]
@@ -53,12 +55,19 @@ def picture(group: Sequence[Row]) -> str:
         parts.append(_text(8, top + 12, _short(next(iter(rows.values()))["statement"], width)))
         parts += _panel(rows, places, top + 20, width)
         top += 20 + _HEIGHT + 14
-    parts += _dots(choices, places, options, top)
-    height = top + _DOT * len(options) + 12
+    parts.append(_text(_LEFT - 6, top, "settings", 'text-anchor="end"'))
+    for number, x in enumerate(places.values(), 1):
+        parts.append(_text(x, top, str(number), 'text-anchor="middle"'))
+    parts += _dots(choices, places, options, top + 6)
+    height = top + _DOT * len(options) + 26
+    drawn = [row for part in shown for row in by_part[part].values()]
+    for line in _legend(drawn, choices, options):
+        parts += [one.format(y=height) for one in line]
+        height += 16
     note = ""
     if len(shown) < len(by_part):
         note = f"Drawn are the {len(shown)} of {len(by_part)} claims that hold in the fewest settings."
-        parts.append(_text(8, height + 4, note, 'fill="#555555"'))
+        parts.append(_text(8, height, note, 'fill="#555555"'))
         height += 16
     says = counted[0]["sentence"] or counted[0]["statement"]
     label = f"{says} In {len(choices)} settings: {_verdicts(choices)}. {note}".rstrip()
@@ -109,7 +118,11 @@ def _panel(rows: Mapping[int, Row], places: Mapping[int, float], top: float, wid
         return round(top + _HEIGHT * (1 - share), 1)
 
     right = width - _RIGHT
-    parts = [
+    parts = [_text(8, top + 12, _quantity(one), 'fill="#555555"')]
+    for tick, label in _ticks(low, high, _quantity(one)):
+        parts.append(f'<path d="M{_LEFT - 4} {at(tick)}H{right}" stroke="#dddddd" stroke-width="0.6"/>')
+        parts.append(_text(_LEFT - 6, at(tick) + 4, label, 'text-anchor="end"'))
+    parts += [
         f'<rect x="{_LEFT}" y="{top}" width="{right - _LEFT}" height="{_HEIGHT}" fill="none" '
         'stroke="#bbbbbb" stroke-width="0.6"/>'
     ]
@@ -123,11 +136,12 @@ def _panel(rows: Mapping[int, Row], places: Mapping[int, float], top: float, wid
             )
     if aim is not None:
         parts.append(f'<path d="M{_LEFT} {at(aim)}H{right}" stroke="#000000"/>')
-        parts.append(_text(_LEFT - 6, at(aim) + 4, f"{named} {aim:.4g}", 'text-anchor="end"'))
+        parts.append(_text(right + 4, at(aim) + 4, named))
     if one["rival"]:
         rival = float(one["rival"])
         parts.append(f'<path d="M{_LEFT} {at(rival)}H{right}" stroke="#555555" stroke-dasharray="2 3"/>')
-        parts.append(_text(right + 4, at(rival) + 4, f"rival {rival:.4g}"))
+        apart = 12 if aim is not None and abs(at(rival) - at(aim)) < 12 else 0  # texts do not overlap
+        parts.append(_text(right + 4, at(rival) + 4 + apart, f"rival {rival:.4g}"))
     for number, row in rows.items():
         y, colour = at(float(row["measured"])), _COLOURS[row["verdict"]]
         parts.append(f'<circle cx="{places[number]:.1f}" cy="{y}" r="4.5" fill="{colour}"/>')
@@ -135,12 +149,58 @@ def _panel(rows: Mapping[int, Row], places: Mapping[int, float], top: float, wid
 
 
 def _aim(row: Row) -> tuple[float | None, str]:
-    """Number that a claim is to meet or exceed, and what it is."""
-    if row["published"]:
-        return float(row["published"]), "above" if row["kind"] == "order" else "published"
+    """Number that a claim is to meet or exceed, and what it is in words."""
     if row["kind"] == "order":
-        return 0.0, "above"
-    return (float(row["tolerance"]) if row["kind"] == "shape" and row["tolerance"] else 1.0), "share of cases"
+        least = float(row["published"] or 0.0)
+        return least, f"claimed: above {math.exp(least) if unit_text(row) == 'factor' else least:.4g}"
+    if row["published"]:
+        return float(row["published"]), f"published {float(row['published']):.4g}"
+    asked = float(row["tolerance"]) if row["kind"] == "shape" and row["tolerance"] else 1.0
+    return asked, f"asked: {asked:.4g}"
+
+
+def _quantity(row: Row) -> str:
+    """What the numbers of a panel are."""
+    unit = unit_text(row)
+    if row["kind"] == "order":
+        return unit if unit == "factor" else ", ".join(filter(None, ("difference", unit)))
+    return "share of cases" if row["kind"] in ("shape", "identity") and not row["published"] else unit
+
+
+def _ticks(low: float, high: float, quantity: str) -> list[tuple[float, str]]:
+    """Some round numbers between the ends of an axis, and their texts; of a factor its logarithms."""
+    if quantity == "factor" and math.exp(high - low) > 3:
+        factors = [digit * 10.0**power for power in range(-9, 10) for digit in (1, 2, 5)]
+        inside = [one for one in factors if low <= math.log(one) <= high]
+        return [(math.log(one), f"{one:.3g}") for one in inside[:: -(-len(inside) // 5)]]
+    step = 10.0 ** math.floor(math.log10(high - low))
+    step *= next(part for part in (0.2, 0.5, 1.0, 2.0) if (high - low) / (part * step) <= 5)
+    numbers = [step * place for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    if quantity == "factor":  # near one it is one and the difference of logarithms
+        return [(math.log1p(one), f"{1 + one:.3g}") for one in numbers if one > -1]
+    return [(one, f"{one:.3g}") for one in numbers if one <= 1 or quantity != "share of cases"]
+
+
+def _legend(
+    drawn: Sequence[Row], choices: Sequence[Settings], options: Mapping[str, bool]
+) -> Iterator[list[str]]:
+    """Lines of what the picture's signs mean, of those that it has; each is placed at {y}."""
+    signs, x = [], 8
+    for verdict in dict.fromkeys(row["verdict"] for row in drawn):
+        signs.append(f'<circle cx="{x + 4}" cy="{{y}}" r="4.5" fill="{_COLOURS[verdict]}"/>')
+        signs.append(f'<text x="{x + 13}" y="{{y}}" dy="4">{verdict}</text>')
+        x += 24 + 7 * len(verdict)
+    shaded = "prediction interval" if any(row["pi_low"] for row in drawn) else "95 % interval"
+    names = {name for one in choices for name in one.names}
+    known = (name for name in (scores.PRINTED, scores.INFERRED) if name in names)
+    words = [
+        f"shaded: {shaded}" if any(row["pi_low"] or row["ci_low"] for row in drawn) else "",
+        *(f"{name[0].upper()}: {name} settings" for name in known),
+        "hollow: fitted option" if any(options.values()) else "",
+    ]
+    yield signs
+    if told := "; ".join(filter(None, words)):
+        yield [f'<text x="8" y="{{y}}" dy="4">{told}</text>']
 
 
 def _dots(

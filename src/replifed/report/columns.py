@@ -19,20 +19,19 @@ _BETTER = ("", "lower", "higher", "fewer", "more", "nearer to 0")
 _HEAD = """\
 # Columns
 
-Every column of the CSV and parquet files under `figures/` and `results/`: what it means, its unit, and which
-end is better, if one is. `replifed columns --out docs/columns.md` writes this page from
-`src/replifed/report/columns.yaml` and `columns.yaml` in the folder of each paper; without `--out` it names
-the columns of the files of a run that have no entry there. A `*` stands for any letters, and a scale's
-folder, such as `small/`, is left out.
+The columns of the CSV and parquet files under `figures/` and `results/`: what each means, its unit, and which
+end is better, if one is. `replifed columns FILE` prints those of one file, with what a paper's own files have
+besides:
+
+```
+replifed columns figures/fedht/fig3.csv
+```
+
+A meaning that stands below for some files alone counts there. `replifed columns --out docs/columns.md` writes
+this page.
 
 ## In all files
 
-"""
-_OVERRIDES = """
-## In some files
-
-What these files have beside those columns, or mean otherwise by them. Where several patterns fit a file, the
-last one counts.
 """
 
 
@@ -85,13 +84,18 @@ def names_in(folder: Path, name: str) -> Iterator[tuple[str, list[str]]]:
         path = file.relative_to(folder)
         if any(part.startswith(".") or part == "benchmarks" for part in path.parts):
             continue
-        if file.suffix == ".csv":
-            with file.open(encoding="utf-8", newline="") as lines:
-                yield f"{name}/{path.as_posix()}", next(csv.reader(lines), [])
-        elif file.suffix == ".parquet":
-            import pyarrow.parquet as pq
+        if file.suffix in (".csv", ".parquet"):
+            yield f"{name}/{path.as_posix()}", names_of(file)
 
-            yield f"{name}/{path.as_posix()}", pq.read_schema(file).names
+
+def names_of(file: Path) -> list[str]:
+    """Names of the columns of a CSV or parquet file."""
+    if file.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        return pq.read_schema(file).names
+    with file.open(encoding="utf-8", newline="") as lines:
+        return next(csv.reader(lines), [])
 
 
 def unknown(results: Path, figures: Path) -> list[str]:
@@ -107,14 +111,18 @@ def unknown(results: Path, figures: Path) -> list[str]:
 
 
 def page() -> str:
-    """Text of docs/columns.md."""
-    shared, files = _entries()
-    parts = [_HEAD, _table(shared), _OVERRIDES]
-    for pattern, overrides in files.items():
-        parts += [f"\n### `{pattern}`\n\n", _table(overrides)]
+    """Text of docs/columns.md: all but the columns that a paper's own files have."""
+    content = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+    parts = [_HEAD, _table(_entries()[0])]
+    for pattern, entries in content["files"].items():
+        parts += [f"\n## `{pattern}`\n\n", _table(_columns(pattern, entries))]
     return "".join(parts)
 
 
 def _table(columns: Mapping[str, Column]) -> str:
+    """Markdown table in which each meaning stands once, behind all columns that have it."""
+    named: dict[Column, list[str]] = {}
+    for name, one in columns.items():
+        named.setdefault(one, []).append(f"`{name}`")
     lines = [row("column", "meaning", "unit", "better"), row("---", "---", "---", "---")]
-    return "".join([*lines, *(row(f"`{name}`", *one) for name, one in columns.items())])
+    return "".join([*lines, *(row(", ".join(names), *one) for one, names in named.items())])

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from replifed.claims import scores
+from replifed.claims.files import unit_text
 from replifed.claims.units import UNITS
 from replifed.claims.why import others_in_words
 from replifed.report.by_settings import picture
@@ -64,7 +65,7 @@ def _others(statement: dict[str, str]) -> str:
 def _quantity(statement: dict[str, str], by_id: dict[str, dict[str, Any]]) -> str:
     """Quantity that a statement's numbers are of, in brackets."""
     rows = [by_id[name] for name in statement["claims"].split()]
-    units = {row["unit"] for row in rows if row["unit"] and row["measured"]}
+    units = {row["unit"] for row in rows if unit_text(row) not in ("", "factor") and row["measured"]}
     shown = statement["status"] != "untestable" and len(rows) <= MOST
     return f" ({UNITS[units.pop()].quantity})" if shown and len(units) == 1 else ""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 from replifed.claims import files, scores
 from replifed.claims.prose import named
 from replifed.claims.scores import Row
-from replifed.report.artefacts import in_order, stamp_of, words_of
+from replifed.errors import counted
+from replifed.report.artefacts import in_order, opened, stamp_of, words_of
 from replifed.report.curves import read
 from replifed.report.prose import declared, numbers_of, tables_in
 from replifed.report.sentences import caveats
@@ -18,15 +18,14 @@ from replifed.store import hashes
 from replifed.store.atomic import replacing, write_text
 
 _WIDTH = 1000  # pixels
-_FEW = 4  # statements beside the main claims, up to which they are told and not counted
-_FEWEST = 2  # sentences of a caption that are worth a reference to an earlier one
+_TOLD = 1  # sentences of a caption
 _HEAD = """\
 # Pictures
 
-Every figure of the reference run at the papers' settings; `snakemake gallery --cores 2` makes this page, with
-all that it shows. Of a figure with several pages, the PDF has the others; numbers are in the CSV beside it.
-Below a picture stands what came of the statements that it decides, main claims first ([what the words
-mean](verdicts.md)); [the papers' pages](score.md) have every claim.
+Every figure of the reference run at the papers' settings; `snakemake gallery --cores 2` makes this page. The
+report has the whole captions, the PDF the other pages of a figure, and the CSV beside it the numbers. Below a
+picture stands what came of the main claims that it decides, and how many other statements came to what: [the
+papers' pages](papers.md) have each.
 """
 
 
@@ -47,7 +46,6 @@ def write(figures_dir: Path, settings: Mapping[str, Any], claims: Path, out: Pat
     for paper in settings["papers"]:
         about, described = words_of(paper)
         numbers = numbers_of(paper, declared(paper), rows, tables_in(figures_dir))
-        said: dict[str, str] = {}
         text += f"\n## {about.get('name', paper)}\n"
         for key, entry in in_order(settings[paper]["artefacts"]):
             if entry["kind"] == "figure":
@@ -56,8 +54,7 @@ def write(figures_dir: Path, settings: Mapping[str, Any], claims: Path, out: Pat
                 _shrink(drawn.with_suffix(".png"), small)
                 shown.append(small)
                 data = stamp_of(read(drawn.with_suffix(".csv")))
-                caption = named(words.caption, f"{paper}/{key}", numbers)
-                caption = _without_repeats(caption, words.title, said)
+                caption, _ = opened(named(words.caption, f"{paper}/{key}", numbers), _TOLD)
                 text += f"\n### {words.title}\n\n{caption}{f' Data: {data}.' * bool(data)}\n"
                 text += f"\n![{words.title}]({folder.name}/{small.name})\n"
                 text += _finding(outcomes.get((paper, key), ()))
@@ -78,40 +75,17 @@ def _outcomes(claims: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
 
 
 def _finding(statements: Iterable[Row]) -> str:
-    """Markdown list: each main claim with its status, then the others, or how many have which."""
+    """Markdown list: each main claim with its status, then how many others have which."""
     statements = list(statements)
+    main = [*filter(scores.is_main, statements)]
     others = [one for one in statements if not scores.is_main(one)]
-    told = [*filter(scores.is_main, statements), *others * (len(others) <= _FEW)]
-    lines = [
-        f"- **{one['status']}**{caveats(one)}: {one['statement']}{' *Main claim.*' * scores.is_main(one)}\n"
-        for one in told
-    ]
-    if len(others) > _FEW:
-        more = f"{len(others)} {'other ' * bool(told)}statements"
-        lines.append(f"- {more}: {scores.in_words(others, zeros=False)}\n")
+    lines = [f"- **{one['status']}**{caveats(one)}: {one['statement']} *Main claim.*\n" for one in main]
+    if others:
+        count = scores.by_status(others)
+        came = ", ".join(f"{number} {status}" for status in scores.STATUSES if (number := count[status]))
+        what = "other statement" if main else "statement"
+        lines.append(f"- {counted(len(others), what)}: {came}\n")
     return "\n" + "".join(lines) if lines else ""
-
-
-def _without_repeats(caption: str, title: str, said: dict[str, str]) -> str:
-    """A caption without the sentences at its end that an earlier one of the paper has, which it names.
-
-    `said` has each sentence and the figure that has it, and is brought up to date.
-
-    >>> said = {}
-    >>> _without_repeats("Error. Lines are means. Bands are ranges.", "Figure 1: a", said)
-    'Error. Lines are means. Bands are ranges.'
-    >>> _without_repeats("Loss. Lines are means. Bands are ranges.", "Figure 2: b", said)
-    'Loss. The rest as under Figure 1.'
-    """
-    sentences = re.split(r"(?<=[.:]) (?=[A-Z])", caption)
-    kept, last = list(sentences), said.get(sentences[-1])
-    while kept and last and said.get(kept[-1]) == last:
-        kept.pop()
-    for sentence in sentences:
-        said.setdefault(sentence, title.partition(":")[0])
-    if len(sentences) - len(kept) < _FEWEST or not kept:
-        return caption
-    return " ".join([*kept, f"The rest as under {last}."])
 
 
 def _shrink(picture: Path, out: Path) -> None:

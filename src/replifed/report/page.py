@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from replifed.claims import scores
-from replifed.claims.axes import SOURCES
+from replifed.claims.axes import INFERRED, PRINTED, SOURCES, Axes
 from replifed.claims.claim import DATA_KINDS, Kind
 from replifed.claims.errata import read as read_errata
-from replifed.claims.files import MARKS, number_text, read
+from replifed.claims.files import MARKS, number_text, read, unit_text
 from replifed.claims.rules import VERDICTS, Found, listed, of_statement
 from replifed.claims.sentences import not_claimed
 from replifed.parts import finding_file
@@ -27,7 +27,7 @@ from replifed.report.findings import blocks, main_claims, summary
 from replifed.report.prose import declared, numbers_of, tables_in, text_with_numbers
 from replifed.report.run import facts
 from replifed.report.section import artefact_section, by_part, link
-from replifed.report.sentences import of_paper
+from replifed.report.sentences import asked, of_paper
 from replifed.settings.needs import used_experiments
 from replifed.store.atomic import write_text
 from replifed.store.provenance import canonical_json
@@ -67,7 +67,7 @@ def build(
     from markupsafe import Markup
 
     rows: list[dict[str, Any]] = [
-        {**row, "number": number_text(row), "numbers": _numbers(row)}
+        {**row, "number": number_text(row), "numbers": _numbers(row), "unit_text": unit_text(row)}
         for row in (read(claims) if claims else ())
     ]
     statements = scores.statements(rows)
@@ -216,8 +216,9 @@ def _paper(
         | ({"command": section["made_by"]} if "made_by" in section else {})
         for key, entry in in_order(section["artefacts"])
     }
-    # What the paper has comes first; if nothing is called after a figure of it, all is.
-    papers_own = [key for key in artefacts if is_own(key)] or list(artefacts)
+    # What the paper has comes first. A comparison makes no promises, and all of it is its own.
+    promises = any(map(scores.is_main, stated))
+    papers_own = [key for key in artefacts if is_own(key) or not promises] or list(artefacts)
     return {
         "key": name,
         "name": about.get("name", name),
@@ -226,6 +227,7 @@ def _paper(
         "finding": blocks(text_with_numbers(name, finding_file(name), numbers)),
         "main": main_claims(stated, on_paper),
         "inferred": any(one["fit"] for one in stated),  # there are such settings
+        "open": _left_open(name),
         "score": summary(stated),
         "artefacts": [artefacts[key] for key in papers_own],
         "others": [artefact for key, artefact in artefacts.items() if key not in papers_own],
@@ -233,6 +235,29 @@ def _paper(
         "not_computed": sorted(section.get("not_computed", {}).items()),
         "experiments": {key: _settings(one) for key, one in section.get("experiments", {}).items()},
     }
+
+
+def _left_open(paper: str) -> list[tuple[str, list[dict[str, str]]]]:
+    """Return what a paper leaves open: each question, and its options with what speaks for and against."""
+    claims = declared(paper)
+    axes = claims[0].axes if claims else Axes()
+    wholes = {PRINTED: axes.printed, INFERRED: axes.inferred or {}}
+    return [
+        (
+            asked(axis).replace("**", ""),
+            [
+                {
+                    "name": one.name,
+                    "within": ", ".join(name for name, of in wholes.items() if of.get(axis.name) == one.name),
+                    "source": one.source,
+                    "grounds": f"{one.grounds}{f', but {one.against}' if one.against else ''}",
+                    "not_run": one.not_run,
+                }
+                for one in axis.options.values()
+            ],
+        )
+        for axis in axes.axes.values()
+    ]
 
 
 def _by_method(runs: Sequence[str]) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from replifed.report.sentences import row
 
 COLOURS = dict(zip(STATUSES, ("#009e73", "#56b4e9", "#d55e00", "#bbbbbb", "#eeeeee"), strict=True))
 # Of the picture, in pixels: a square a main claim, a bar for the other statements.
-_WIDTH, _ROW, _LEFT, _TOP, _SQUARE = 760, 28, 110, 52, 22
+_WIDTH, _ROW, _LEFT, _TOP, _SQUARE = 380, 50, 92, 84, 27
 
 
 class Score(NamedTuple):
@@ -56,24 +56,24 @@ def table(papers: Sequence[Score]) -> str:
 
 
 def picture(papers: Sequence[Score]) -> str:
-    """SVG: of each paper a square for each main claim, and a bar of its other statements, by status."""
+    """SVG: of each paper a square for each main claim, and below a bar of its other statements, by status.
+
+    It is narrow enough to be read on a phone.
+    """
     papers = sorted(papers, key=lambda one: not one.main)
-    height = _TOP + _ROW * len(papers) + 8
-    most = max((len(one.main) for one in papers), default=0)
-    bars = _LEFT + _SQUARE * most + 24
+    height = _TOP + _ROW * len(papers)
     longest = max((len(one.others) for one in papers), default=0) or 1
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
-        f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="12" role="img" '
+        f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="13" role="img" '
         'aria-label="Main claims and other statements of each paper by what came of them">',
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
-        f'<text x="{_LEFT}" y="42" font-weight="bold">main claims</text>',
-        f'<text x="{bars}" y="42" font-weight="bold">other statements</text>',
+        f'<text x="8" y="{_TOP - 12}">Squares: main claims; bars: other statements</text>',
     ]
     for place, (status, colour) in enumerate(COLOURS.items()):
-        x = _LEFT + 108 * place
-        parts.append(f'<rect x="{x}" y="8" width="12" height="12" fill="{colour}" stroke="#777777"/>')
-        parts.append(f'<text x="{x + 17}" y="18">{status}</text>')
+        x, y = 8 + 122 * (place % 3), 8 + 20 * (place // 3)
+        parts.append(f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour}" stroke="#777777"/>')
+        parts.append(f'<text x="{x + 17}" y="{y + 11}">{status}</text>')
     for place, one in enumerate(papers):
         y = _TOP + _ROW * place
         parts.append(f'<text x="{_LEFT - 8}" y="{y + 15}" text-anchor="end">{one.paper}</text>')
@@ -84,7 +84,8 @@ def picture(papers: Sequence[Score]) -> str:
                 f'<rect x="{_LEFT + _SQUARE * number}" y="{y}" width="{_SQUARE - 3}" height="{_SQUARE - 3}" '
                 f'fill="{COLOURS[status]}" stroke="#777777" stroke-width="0.5"/>'
             )
-        parts += _bar(scores.by_status(one.others), bars, y + 3, (_WIDTH - bars - 10) / longest)
+        below = y + _SQUARE * bool(squares)
+        parts += _bar(scores.by_status(one.others), _LEFT, below, (_WIDTH - _LEFT - 8) / longest)
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -94,12 +95,12 @@ def _bar(count: Mapping[str, int], left: float, y: float, unit: float) -> list[s
         width = count[status] * unit
         if count[status]:
             parts.append(
-                f'<rect x="{left:.1f}" y="{y}" width="{width:.1f}" height="14" fill="{colour}" '
+                f'<rect x="{left:.1f}" y="{y}" width="{width:.1f}" height="15" fill="{colour}" '
                 'stroke="#777777" stroke-width="0.5"/>'
             )
         if width > 18:
             parts.append(
-                f'<text x="{left + width / 2:.1f}" y="{y + 11}" font-size="11" text-anchor="middle">'
+                f'<text x="{left + width / 2:.1f}" y="{y + 12}" font-size="12" text-anchor="middle">'
                 f"{count[status]}</text>"
             )
         left += width

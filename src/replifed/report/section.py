@@ -21,9 +21,12 @@ from replifed.claims.units import UNITS
 from replifed.errors import REMEDY, DataError
 from replifed.figures.artefact import Grid
 from replifed.parts import part
-from replifed.report.artefacts import stamp_of
+from replifed.report.artefacts import opened, stamp_of
 from replifed.report.curves import curves, in_words, read
 from replifed.store import hashes
+
+# Of a caption that are seen before it is unfolded.
+_SENTENCES = 3
 
 
 def artefact_section(
@@ -55,7 +58,7 @@ def artefact_section(
     return {
         "key": key,
         "title": title,
-        "caption": caption,
+        "caption": opened(caption, _SENTENCES),
         "csv": f"{folder.name}/{key}.csv",
         "files": _files(key, folder, page_folder) if page_folder else [],
         "code": _code(module, page_folder) if described else ("", ""),
@@ -133,7 +136,7 @@ def _beside(group: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     options = [[*filter(None, claim["options"].split("; "))] for claim in group]
     shared = set.intersection(*map(set, options)) if len(group) > 1 else set()
-    quantity = UNITS[group[0]["unit"]].quantity if group[0]["unit"] else ""
+    quantity = UNITS[group[0]["unit"]].quantity.removesuffix(" (e-folds)") if group[0]["unit"] else ""
     notes = [[*filter(None, claim["note"].split("; "))] for claim in group]
     of_all = set.intersection(*map(set, notes))
     return [

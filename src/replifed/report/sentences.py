@@ -1,4 +1,4 @@
-"""A page for each paper: its finding, its main claims, what it leaves open, and every checkable sentence."""
+"""A page for each paper: its finding, its main claims, what it leaves open, and every claimed sentence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from replifed.claims import scores
-from replifed.claims.axes import INFERRED, PRINTED, Axes
+from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.files import number_text
 from replifed.claims.rules import FAILS, NOT_RUN, NOT_YET
 from replifed.claims.scores import Row
@@ -28,38 +28,23 @@ _HEAD = """\
 _MAIN = """\
 ## Main claims
 
-What title, abstract, contributions and conclusion promise, with their
-[status](../verdicts.md#from-verdicts-to-a-status). *Printed settings* are those of the text, or where it has
-none our choice before any run{inferred}.
+What title, abstract, contributions and conclusion promise: {score}; {printed}.
+*Printed settings* are those of the text, or where it has none our choice before any run{inferred}.
+[What the words mean](../verdicts.md#from-verdicts-to-a-status)
 
-| the paper says | status, and what would change it | rests on | printed | inferred | measured |
-| --- | --- | --- | --- | --- | --- |
 """
 _INFERRED = """.
 *Inferred settings* are one other choice for the whole paper, made since published numbers come out with it"""
-_AXES = """\
-| open | option | part of | source | kind | grounds | but |
-| --- | --- | --- | --- | --- | --- | --- |
-"""
 _SENTENCES = """\
-## All sentences
+## {other}entences
 
-In the paper's order, {claimed} sentences and cells with claims, and {rest} without, for the reason given.
-Main claims apart: {score}. Printed values matched: {met}.
-`replifed claims --why` with the name of a statement prints what decided its status.
+In the paper's order, {claimed} sentences and cells with claims: {score}. {rests}
+Printed values matched: {met}. {rest}`replifed claims --why {example}` prints what decided a status.
 
-| place | the paper says | status, and what it rests on | statement, or why none |
-| --- | --- | --- | --- |
+| place | the paper says | what came out |
+| --- | --- | --- |
 """
-_DEVIATIONS = """
-## What deviates
-
-The first claim on each statement that fails in the settings that decide, by
-[these rules](../verdicts.md#from-runs-to-a-verdict).
-
-| claim | the paper says | measured | off by | why, as far as it is known |
-| --- | --- | --- | --- | --- |
-"""
+_REST = "{count} more sentences have no claim; the report and `not_claimed.csv` say why of each. "
 
 
 def of_paper(paper: str) -> list[Sentence]:
@@ -94,8 +79,7 @@ def page(
     text += f"## Finding\n\n{texts.finding}\n\n" * bool(texts.finding)
     text += _main_claims(main, claims, pictures, axes) if main else ""
     text += _left_open(axes, texts.axes)
-    text += _all_sentences(sentences, statements, claims)
-    text += _deviations([one for one in statements if one["status"] == "deviates"], claims)
+    text += _sentences(sentences, statements, claims)
     rows = [row(one.place, one.printed, one.corrected) for one in errata]
     if rows:
         text += "\n## Errata\n\n| place | as printed | corrected |\n| --- | --- | --- |\n" + "".join(rows)
@@ -111,33 +95,46 @@ def _pictures(main: Iterable[Row], claims: Iterable[Row]) -> dict[str, str]:
 
 
 def _main_claims(main: Sequence[Row], claims: Sequence[Row], pictures: Mapping[str, str], axes: Axes) -> str:
+    """A list of the main claims, each with what came out, the question to the authors, and its picture."""
     by_id = {row["id"]: row for row in claims}
-    text = _MAIN.format(inferred=_INFERRED if axes.inferred else "")
-    for one in main:
-        says = f"{one['statement']} ({one['place']})" if one["place"] else one["statement"]
-        both = one["printed"], one["inferred"] if axes.inferred else ""
-        text += row(says, in_full(one), one["evidence"], *both, measured(one, by_id))
-    met = f"\n{scores.in_words(main, zeros=False).capitalize()}; {scores.printed_in_words(main)}.\n"
-    met += _questions(main)
-    for one in main:
-        if one["statement_id"] in pictures:
-            met += f"\n*{one['statement']}* Measured in each of its settings:\n\n"
-            met += f"![{one['statement_id']}]({one['statement_id']}.svg)\n"
-    return f"{text}{met}\n"
+    text = _MAIN.format(
+        score=scores.in_words(main, zeros=False),
+        printed=scores.printed_in_words(main),
+        inferred=_INFERRED if axes.inferred else "",
+    )
+    for number, one in enumerate(main, 1):
+        name = one["statement_id"]
+        place, numbers = one["place"], measured(one, by_id)
+        failing = _failing(one, by_id)
+        parts = [
+            f"**{one['statement']}**{f' ({place})' * bool(place)}",
+            f"{in_full(one, bool(axes.inferred))}. {f'Measured: {numbers}. ' * bool(numbers)}`{name}`",
+            _fails(failing, alone=len(one["claims"].split()) == 1) if failing else "",
+            f"To the authors: {one['question']}" if one["question"] else "",
+            f"Reply, {one['reply']}" if one["reply"] else "",
+            f"![Measured in each of its settings]({name}.svg)" if name in pictures else "",
+        ]
+        begin = f"{number}. "
+        for paragraph in filter(None, parts):
+            text += f"{begin}{' '.join(paragraph.split())}\n\n"
+            begin = " " * len(begin)
+    return text
 
 
-def _questions(statements: Iterable[Row]) -> str:
-    """What the authors are asked, and what they replied."""
-    text = ""
-    for one in statements:
-        if one["question"]:
-            reply = f" Reply, {one['reply']}" if one["reply"] else ""
-            text += f"- *{one['statement']}* {one['question']}{reply}\n"
-    return f"\n### To the authors\n\n{text}" if text else ""
+def _fails(claim: Row, alone: bool) -> str:
+    """What fails of several claims, and why, as far as it is known."""
+    what = "" if alone else f"Fails: {claim['statement']} ({_numbers(claim)}) "
+    return what + f"Why, as far as it is known: {claim['note']}." * bool(claim["note"])
 
 
-def in_full(statement: Row) -> str:
-    """A status in bold and its kind, its reason, and where else it holds."""
+def _failing(statement: Row, by_id: Mapping[str, Row]) -> Row | None:
+    """Of a statement that deviates, the first claim that fails in the settings that decided."""
+    rows = (by_id[name] for name in statement["claims"].split())
+    return next((one for one in rows if one["verdict"] == FAILS and statement["status"] == "deviates"), None)
+
+
+def in_full(statement: Row, inferred: bool) -> str:
+    """A status in bold with what it rests on, its reason, and where else it holds."""
     status, also = statement["status"], statement["also"]
     told = statement["reason"]
     if status == "conditional":
@@ -147,18 +144,15 @@ def in_full(statement: Row) -> str:
         told += others_in_words(statement) * (not also)
     if also:
         told += f"; it holds, beyond its status, with {also.replace(' | ', '; with ')}"
-    return f"**{status}**{caveats(statement)}: {told}"
+    if inferred and statement["inferred"] != statement["printed"] and "inferred" not in told:
+        told += f"; in the inferred settings: {statement['inferred']}"
+    return f"**{status}**{caveats(statement, statement['evidence'])}: {told}"
 
 
-def in_short(statement: Row) -> str:
-    """A status in bold, its kind, and what it rests on."""
-    return f"**{statement['status']}**{caveats(statement)}, {statement['evidence']}"
-
-
-def caveats(statement: Row) -> str:
+def caveats(statement: Row, *others: str) -> str:
     """Whether a conditional statement fills gaps, and data that are not the paper's, in brackets."""
     data = f"{statement['data']} data" if statement["data"] in ("substitute", "surrogate") else ""
-    known = ", ".join(filter(None, (statement["gap"], data)))
+    known = ", ".join(filter(None, (*others, statement["gap"], data)))
     return f" ({known})" * bool(known)
 
 
@@ -173,74 +167,74 @@ def measured(statement: Row, by_id: Mapping[str, Row]) -> str:
 
 
 def _left_open(axes: Axes, text: str) -> str:
-    lines = []
+    """A table of the open questions, with the options of the printed and of the inferred settings."""
+    heads = ["open", "printed settings", *["inferred settings"] * bool(axes.inferred), "also tried"]
+    lines = [row(*heads), row(*["---"] * len(heads))]
     for axis in axes.axes.values():
-        tried = f" {axis.tried} were tried." if axis.tried > len(axis.options) else ""
-        question = f"**{axis.name}**: {axis.question}{tried}"
-        whole = {PRINTED: axis.printed, INFERRED: (axes.inferred or {}).get(axis.name)}
-        for option in axis.options.values():
-            within = ", ".join(name for name, chosen in whole.items() if chosen == option.name)
-            within = f"{within}{', ' * bool(within)}not run: {option.not_run}" if option.not_run else within
-            cells = (within, option.source, option.kind, option.grounds, option.against)
-            lines.append(row(question, f"`{option.name}`", *cells))
-            question = ""
+        chosen = [axes.printed[axis.name], *([axes.inferred[axis.name]] if axes.inferred else [])]
+        others = [one for one in axis.options.values() if one.name not in chosen]
+        cells = [_of_option(axis.options[one]) if one else "" for one in chosen]
+        if len(set(chosen)) == 1:
+            cells[1:] = ["the same"] * (len(cells) - 1)
+        lines.append(row(asked(axis), *cells, ", ".join(map(_named, others))))
     if axes.inferred:
         names = ", ".join(f"`{name}`" for name in axes.fitted_on)
         lines.append(f"\nFitted on {f'{names} alone' if names else 'nothing that is claimed'}.\n")
-    parts = [_AXES + "".join(lines)] * bool(lines) + [f"{text}\n"] * bool(text)
+    table = f"{''.join(lines)}\nThe report has the grounds of the other options, too.\n"
+    parts = [table] * bool(axes.axes) + [f"{text}\n"] * bool(text)
     return "\n".join(["## What the paper leaves open\n", *parts, ""]) if parts else ""
 
 
-def _all_sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims: Sequence[Row]) -> str:
-    claimed = sum(not one.why for one in sentences)
+def asked(axis: Axis) -> str:
+    """An open question, and how many options were tried, if not all are there."""
+    tried = f" {axis.tried} were tried." if axis.tried > len(axis.options) else ""
+    return f"**{axis.name}**: {axis.question}{tried}"
+
+
+def _of_option(option: Option) -> str:
+    but = f"; but {option.against}" if option.against else ""
+    return f"`{option.name}`, {option.source}: {option.grounds}{but}"
+
+
+def _named(option: Option) -> str:
+    return f"`{option.name}`{f' (not run: {option.not_run})' if option.not_run else ''}"
+
+
+def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims: Sequence[Row]) -> str:
+    """A table of all sentences with claims but the main ones, in the paper's order."""
+    main = any(map(scores.is_main, statements))
     others = [one for one in statements if not scores.is_main(one)]
+    listed = [one for one in sentences if not (one.why or one.main)]
+    rest = sum(bool(one.why) for one in sentences)
+    by_name, by_id = {one["statement_id"]: one for one in statements}, {one["id"]: one for one in claims}
+    on = Counter(one["evidence"] for one in others if one["evidence"])
+    usual = on.most_common(1)[0][0] if on else ""
     text = _SENTENCES.format(
-        claimed=claimed,
-        rest=len(sentences) - claimed,
-        score=scores.in_words(others),
+        other="Other s" if main else "S",
+        claimed=len(listed),
+        score=scores.in_words(others, zeros=False),
+        rests=f"They rest on {usual}, where nothing else is said." * bool(usual),
         met=scores.values_met(statements).in_words,
+        rest=_REST.format(count=rest) * bool(rest),
+        example=next((one.name for one in listed), "NAME"),
     )
-    by_name = {one["statement_id"]: one for one in statements}
-    counts = Counter(one["statement_id"] for one in claims)
-    return text + "".join(_line(one, by_name.get(one.name), counts[one.name]) for one in sentences)
-
-
-def _line(sentence: Sentence, statement: Row | None, count: int) -> str:
-    if sentence.why:
-        return row(sentence.place, sentence.says, "", f"none: {sentence.why}")
-    named = f"`{sentence.name}`" + f" ({count} claims)" * (count > 1)
-    if statement is None:
-        return row(sentence.place, sentence.says, "not judged", named)
-    says = sentence.says + " **Main claim.**" * sentence.main
-    return row(sentence.place, says, in_short(statement), named)
-
-
-def _deviations(statements: Sequence[Row], claims: Sequence[Row]) -> str:
-    """Of each statement that deviates the first claim that fails: what was measured, by how much, and why."""
-    if not statements:
-        return ""
-    text, last, by_id = _DEVIATIONS, "", {one["id"]: one for one in claims}
-    for one in statements:
-        deciding = [by_id[name] for name in one["claims"].split()]
-        failing = [claim for claim in deciding if claim["verdict"] == FAILS]
-        for claim in failing[:1]:
-            why = "as above" if claim["note"] == last != "" else claim["note"]
-            last = claim["note"]
-            of = f" ({len(failing)} of {len(deciding)} claims fail)" * (len(deciding) > 1)
-            text += row(f"`{claim['id']}`{of}", claim["statement"], _numbers(claim), _off_by(claim), why)
+    last = ""
+    for one in listed:
+        statement, came = by_name.get(one.name), "not judged"
+        if statement is not None:
+            evidence = statement["evidence"] if statement["evidence"] != usual else ""
+            came = f"**{statement['status']}**{caveats(statement, evidence)}"
+            claim = None if scores.is_main(statement) else _failing(statement, by_id)
+            if claim is not None:
+                why = "as above" if claim["note"] == last != "" else claim["note"]
+                came += f": {'; '.join(filter(None, (_numbers(claim), why)))}"
+                last = claim["note"]
+        text += row(one.place, one.says, f"{came} `{one.name.partition('.')[2]}`")
     return text
 
 
 def _numbers(claim: Row) -> str:
     return number_text(claim).replace("  ", ", ")
-
-
-def _off_by(claim: Row) -> str:
-    """Distance of a measured number to the published one, with its unit where it has a name."""
-    if claim["kind"] not in ("value", "near") or not claim["measured"] or not claim["published"]:
-        return ""
-    unit = claim["unit"] if claim["unit"] in ("rounds", "bits", "decades", "e-folds") else ""
-    return f"{float(claim['measured']) - float(claim['published']):+.3g} {unit}".rstrip()
 
 
 def row(*cells: str) -> str:

@@ -177,7 +177,7 @@ def _draw_choices(frame: pd.DataFrame) -> Figure:
         ax.set_title(f"{EXPERIMENTS[experiment]}, {CHANNELS[channel]}", loc="left")
         ax.set_xlabel("rounds to 1e-6")
         ax.set_yticks(range(len(shown)), [CASES[case] if ax is axes[0][0] else "" for case in shown])
-    legend(made, [*lines.values(), *of_seeds(frame)])
+    legend(made, [*lines.values()], remark=of_seeds(frame))
     return made
 
 

@@ -57,7 +57,7 @@ def _rate(data: str) -> Iterator[Claim]:
         falls = [late_decay(one) for one in pair(f"{words}_update")]
         yield claim(f"{words}_rate").order(
             f"{where}: control variates improve the rate of decay of the {words} update.",
-            (falls[0] - falls[1]).note("{0.mean:.2g} e-folds with and {1.mean:.2g} without", *falls),
+            (falls[0] - falls[1]).note("logarithms fall by {0.mean:.2g} and by {1.mean:.2g}", *falls),
             note="from the second tenth of the rounds to the last"
             + "; with few active clients they first enlarge updates, and part of the fall undoes this"
             * (cohort == "tenth"),
