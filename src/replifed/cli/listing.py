@@ -1,4 +1,4 @@
-"""`replifed list` and `schema`: names of all that can be made, costs of jobs, and the schema of settings."""
+"""`replifed list`, `schema` and `columns`: what can be made, what may be set, and what files hold."""
 
 from __future__ import annotations
 
@@ -51,6 +51,17 @@ def add(commands: Any) -> None:
     schema = add_command(commands, "schema", _schema, text, "")
     default = "config/config.schema.json"
     add_out(schema, required=False, default=Path(default), help=f"the file to write; default {default}")
+
+    columns = add_command(
+        commands,
+        "columns",
+        _columns,
+        "Name the columns of results and figures whose meaning is not written down, and exit with status 1 "
+        "if there is one; or with --out, write the page with the meanings of all columns.",
+        "--configfile config/small.yaml",
+    )
+    add_out(columns, required=False, help="the page to write, docs/columns.md")
+    add_configfile(columns)
 
 
 def _schema(arguments: argparse.Namespace) -> None:
@@ -193,3 +204,16 @@ def costs(folder: Path) -> str:
         lines.append("a job without a record ran before jobs kept one, or its record is of another run")
     lines.append(summed("all", clock))
     return "\n".join(lines)
+
+
+def _columns(arguments: argparse.Namespace) -> int:
+    from replifed.report.columns import page, unknown
+    from replifed.store.atomic import write_text
+
+    if arguments.out is not None:
+        write_text(arguments.out, page())
+        return 0
+    paths = load_config(arguments)["paths"]
+    found = unknown(Path(paths["results"]), Path(paths["figures"]))
+    print("\n".join([*found, f"{len(found)} columns have no entry in a columns.yaml"]))
+    return 1 if found else 0
