@@ -31,7 +31,7 @@ from replifed.papers import jobs
 from replifed.papers.jobs import every_claim
 from replifed.runs import archived, certified, compared, frames, kept, opened, page
 from replifed.runs.causes import Causes
-from replifed.settings.subsets import settings_for
+from replifed.settings.needs import settings_for
 from replifed.store import hashes, limits
 from replifed.store import manifest as store
 from replifed.store.environment import environment

@@ -199,7 +199,7 @@ def _accept_paper(arguments: argparse.Namespace, golden: Path, paper: str) -> li
     from replifed.cli.runs import own_run
     from replifed.papers import jobs
     from replifed.runs import archived, kept, opened
-    from replifed.settings.subsets import settings_for
+    from replifed.settings.needs import settings_for
 
     run, config = own_run(arguments, papers=[paper])
     _check_scale(arguments.file, run.rows("claims.csv"), config)
@@ -222,7 +222,7 @@ def _accept_run(arguments: argparse.Namespace, golden: Path) -> list[str]:
     """Make the whole run of claims.csv the reference; the folders of the settings are relative to its own."""
     from replifed.claims import reference
     from replifed.runs import archived, kept, opened
-    from replifed.settings.subsets import settings_for
+    from replifed.settings.needs import settings_for
 
     config = load_config(with_small(arguments))
     run = opened.open_run(arguments.file.parent, config["papers"])

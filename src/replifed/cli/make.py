@@ -142,8 +142,8 @@ def named(name: str, config: Mapping[str, Any]) -> str:
     ConfigError
         The name is unknown; with the nearest known ones.
     """
+    from replifed.settings.checks import retired, unknown_artefact
     from replifed.settings.needs import makeable
-    from replifed.settings.retired import retired, unknown_artefact
 
     papers = config["papers"]
     names = [f"{paper}/{artefact}" for paper in papers for artefact in makeable(config[paper])]
@@ -311,6 +311,6 @@ def _of_artefact(
 ) -> list[dict[str, Any]]:
     """Measure the claims that an artefact's own runs tell; none without runs."""
     from replifed.papers.jobs import measured_on
-    from replifed.settings.subsets import settings_for
+    from replifed.settings.needs import settings_for
 
     return measured_on(paper, artefact, settings_for("claims", config[paper]), config["scale"], inputs)

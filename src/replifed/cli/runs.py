@@ -172,7 +172,7 @@ def _named(place: str) -> Any:
 
 def _archive(arguments: argparse.Namespace) -> None:
     from replifed.runs import archived
-    from replifed.settings.subsets import settings_for
+    from replifed.settings.needs import settings_for
 
     if arguments.out.suffix != ".zip":
         raise ConfigError(f"{arguments.out}: give the archive a name that ends with .zip")

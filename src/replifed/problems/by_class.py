@@ -18,7 +18,8 @@ class _LocalModels(DenseLocalModels):
 
     def __init__(self, problem: SoftmaxByClass, x: NDArray) -> None:
         super().__init__(problem, x)
-        self._classes, self._kept = problem.loss_function.n_outputs, problem.kept
+        self._classes: int = problem.loss_function.n_outputs
+        self._kept: int | NDArray | None = problem.kept
 
     def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         self._kept = tau
