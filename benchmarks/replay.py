@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from replifed.workflow import costs
-from replifed.workflow.order import remaining
+from replifed.workflow.targets import remaining
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("Snakefile", "workflow", "config", "profiles", "src", "environment.yml")

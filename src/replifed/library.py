@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT
 from replifed.algorithms.registry import method_class
-from replifed.claims.copies import independent, originals
+from replifed.claims.curves import at_the_end
 from replifed.claims.pairs import used_until
-from replifed.claims.targets import at_the_end
+from replifed.claims.samples import independent, originals
 from replifed.engine.simulate import History, objective, simulate
 from replifed.errors import ConfigError, ReplifedError, unknown_name
 from replifed.figures.lines import numbered

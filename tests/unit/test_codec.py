@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 from replifed.errors import ReplifedError
 from replifed.network.ledger import dense_bits, sparse_bits
 from replifed.wire import codec
-from replifed.wire.bits import from_floats, packed, to_floats, unpacked
-from replifed.wire.messages import Dense, Eigenpairs, Quantised, Sparse
+from replifed.wire.messages import (
+    Dense,
+    Eigenpairs,
+    Quantised,
+    Sparse,
+    from_floats,
+    packed,
+    to_floats,
+    unpacked,
+)
 
 RNG = np.random.default_rng(5)
 V = RNG.normal(size=40).astype(np.float32).astype(float)

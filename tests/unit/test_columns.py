@@ -92,7 +92,7 @@ def test_columns_without_an_entry_are_named(tmp_path, monkeypatch, capsys):
     (tmp_path / "results/benchmarks/x.csv").write_text("unread\n")
     (tmp_path / "figures/p/fig1.csv").write_text("mean,odd\n1,2\n")
     paths = {"results": "results", "figures": "figures"}
-    monkeypatch.setattr("replifed.cli.columns.load_config", lambda _: {"paths": paths})
+    monkeypatch.setattr("replifed.cli.listing.load_config", lambda _: {"paths": paths})
     monkeypatch.chdir(tmp_path)
     assert cli.main(["columns"]) == 1
     assert capsys.readouterr().out.splitlines() == [

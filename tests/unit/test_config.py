@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from replifed import cli, parts
 from replifed.errors import ConfigError
 from replifed.settings import checks as config
-from replifed.settings import needs, reading, subsets
+from replifed.settings import needs, reading
 from replifed.store import documents
 from replifed.workflow.jobs import Table
 
@@ -584,20 +584,20 @@ def test_editors_get_a_schema_that_the_files_fit(tmp_path):
 
 def test_each_step_gets_only_what_it_uses(whole):
     section = whole["fedht"]
-    partition = subsets.settings_for("partition", section, "mnist")
+    partition = needs.settings_for("partition", section, "mnist")
     assert set(partition) == {"seed", "dataset", "partition", "replicates", "tuning"}
     assert partition["tuning"] == {"replicates": [101, 102, 103, 104, 105]}
 
-    tune = subsets.settings_for("tune", section, "mnist")
+    tune = needs.settings_for("tune", section, "mnist")
     assert not set(tune) & {"replicates", "full_batch_replicates", "rounds", "record_every", "methods"}
     assert set(tune["tuning"]) == {"replicates", "rounds", "steps", "refine", "tail", "common_fraction"}
 
-    run = subsets.settings_for("run", section, "mnist")
+    run = needs.settings_for("run", section, "mnist")
     assert not set(run) & {"methods", "tuning"}
     assert {"seed", "replicates", "rounds", "local_steps", "loss"} <= set(run)
 
     with pytest.raises(ConfigError, match="planted has no section `tuning`"):
-        subsets.settings_for("tune", section, "planted")
+        needs.settings_for("tune", section, "planted")
 
 
 # a changed setting, and the steps of the same experiment that must notice
@@ -622,8 +622,7 @@ def test_a_change_reaches_exactly_the_steps_that_depend_on_it(whole, name):
     differing = {
         step
         for step, job in jobs.items()
-        if subsets.settings_for(step, whole["fedht"], job)
-        != subsets.settings_for(step, changed["fedht"], job)
+        if needs.settings_for(step, whole["fedht"], job) != needs.settings_for(step, changed["fedht"], job)
     }
     assert differing == expected
 

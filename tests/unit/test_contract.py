@@ -24,10 +24,9 @@ from replifed.algorithms.base import POSITIVE, Method, Round, ServerModel, per_r
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.local_solvers import Accelerated, Noisy, Stochastic
 from replifed.algorithms.registry import METHODS, method_class
-from replifed.contract import audits, checks, examine, problems
+from replifed.contract import check_forms, checks, examine, problems
 from replifed.contract.checks import ROWS, Case, close, members
 from replifed.contract.problems import N, make
-from replifed.contract.two_forms import check_forms
 from replifed.engine.audit import differences
 from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError, ReplifedError
@@ -600,27 +599,27 @@ BROKEN: dict[Callable[..., None], list[tuple[type, str]]] = {
     ],
     checks.check_uplink: [(LearnsForNothing, "sends nothing")],
     check_messages: [(SendsHalf, "bits up in round 0")],
-    audits.check_secrecy: [
+    contract.check_secrecy: [
         (ReadsTheData, r"it reads problem\.X: clients' data stay with them"),
         (ReadsTheDataBehind, "has no attribute '__self__'"),
         (AsksACopy, "it reads a copy of the problem"),
         (ListsAttributes, r"it reads problem\.__dict__"),
         (ReadsBehindLocalModels, "it reads _problem of local models"),
     ],
-    audits.check_books: [
+    contract.check_books: [
         (TakesAnotherStep, "books 648 of 1,296 sample gradients"),
         (SolvesBeforehand, "books 648 of 810 sample gradients"),
         (LooksAtHessians, "books 0 of 44 Hessians"),
         (LooksAtLosses, "books 0 of 88 values of losses"),
     ],
-    audits.check_exchanges: [
+    contract.check_exchanges: [
         (LooksAtFiftyPoints, "books 1 exchange a round and needs 50: its clients look at points that"),
         (LooksAtFiftyNoisyPoints, "books 1 exchange a round and needs 50"),
         (LooksAlongALine, "books 1 exchange a round and needs 50"),
         (TakesFiftySigns, "books 1 exchange a round and needs 50"),
         (AveragesTwice, "books 1 exchange a round and needs 2"),
     ],
-    audits.check_process: [
+    contract.check_process: [
         (ChangesTheProcess, r"np\.random \(.*\), np\.seterr, the working folder, the environment"),
         (DrawsFromNumpy, r"it changes np\.random"),
         (Exits, r"test_contract\.py:\d+: Exits ends or forks the process: SystemExit\(0\)"),
@@ -648,14 +647,14 @@ def test_a_broken_method_is_noticed(check, broken, says):
 def test_a_loop_over_the_clients_needs_one_exchange():
     for partial in (False, True):
         case = Case(GoesClientByClient, "dense", partial)
-        audits.check_exchanges(case)
-        audits.check_books(case)
+        contract.check_exchanges(case)
+        contract.check_books(case)
 
 
 def test_who_says_why_may_book_less():
     for broken, reason, check in (
-        (TakesAnotherStep, "counts_differ", audits.check_books),
-        (LooksAtFiftyPoints, "exchanges_differ", audits.check_exchanges),
+        (TakesAnotherStep, "counts_differ", contract.check_books),
+        (LooksAtFiftyPoints, "exchanges_differ", contract.check_exchanges),
     ):
         check(Case(type("Declared", (broken,), {reason: "the second is a by-product of the first"}), "dense"))
 
@@ -687,7 +686,7 @@ def test_clients_out_of_the_cohort_are_not_asked():
             return super().models(state, problem, ctx)
 
     with pytest.raises(AssertionError, match="asks clients that are out of the round's cohort"):
-        audits.check_books(Case(AsksEveryone, "dense", partial=True))
+        contract.check_books(Case(AsksEveryone, "dense", partial=True))
 
 
 def test_before_a_run_a_method_is_refused_that_reads_what_it_wrote(monkeypatch):

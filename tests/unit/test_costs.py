@@ -10,8 +10,7 @@ import pytest
 from replifed.cli.listing import costs
 from replifed.errors import DataError
 from replifed.store import usage
-from replifed.workflow.costs import read, record
-from replifed.workflow.limits import Limits
+from replifed.workflow.costs import Limits, read, record
 
 HEAD = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
 ENDED = 1_700_000_000.0

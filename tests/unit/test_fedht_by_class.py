@@ -8,7 +8,7 @@ from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.local_steps import gradient_steps, loop
 from replifed.engine.simulate import simulate
-from replifed.papers.fedht.by_class import SoftmaxByClass
+from replifed.problems.by_class import SoftmaxByClass
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
 

@@ -31,7 +31,7 @@ from replifed.papers.fedplt.trials import Trial, rate, regression
 from replifed.papers.inputs import Inputs
 from replifed.parts import typed
 from replifed.randomness import Streams
-from replifed.settings import reading, subsets
+from replifed.settings import needs, reading
 from replifed.settings.needs import artefact_keys
 from replifed.store.tuned import read_tuned
 
@@ -482,12 +482,12 @@ def made(tmp_path_factory):
             tuned = None
             if "tuning" in experiment:
                 tuned = folder / f"{name}.{method}.tuned.json"
-                settings = subsets.settings_for("tune", section, name)
+                settings = needs.settings_for("tune", section, name)
                 jobs.tune("fedplt", name, method, settings, None, None, tuned)
                 inputs[f"tuned:{name}/{method}"] = [tuned]
             out = folder / f"{name}.{method}.parquet"
             settings = {"refine": 0, "together": 25, "target": 1e-10}
-            settings |= subsets.settings_for("run", section, name)
+            settings |= needs.settings_for("run", section, name)
             jobs.run("fedplt", name, method, settings, None, None, tuned, out)
             inputs[f"run:{name}/{method}"] = [out]
     return section, inputs, folder
@@ -498,7 +498,7 @@ def test_every_artefact_is_made(made):
     made_of = {**FIGURES, **TABLES}
     assert set(made_of) == set(section["artefacts"])
     for name, artefact in section["artefacts"].items():
-        settings = subsets.settings_for("artefact", section, name)
+        settings = needs.settings_for("artefact", section, name)
         files = {key: inputs[key] for key in artefact_keys(artefact)}
         table = made_of[name].table(Inputs(files, settings, "fedplt"))
         table.to_csv(folder / "table.csv", index=False)
@@ -517,7 +517,7 @@ def test_every_artefact_is_made(made):
 def test_every_claim_is_measured(made):
     section, inputs, folder = made
     jobs.measure_claims(
-        "fedplt", subsets.settings_for("claims", section), "tiny", inputs, folder / "claims.csv"
+        "fedplt", needs.settings_for("claims", section), "tiny", inputs, folder / "claims.csv"
     )
     claims = pd.read_csv(folder / "claims.csv")
     assert len(claims) == len(CLAIMS) == claims["id"].nunique()

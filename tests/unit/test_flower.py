@@ -21,7 +21,7 @@ import pytest
 from replifed import contract
 from replifed.algorithms.registry import method_class
 from replifed.cli import main
-from replifed.contract.two_forms import check_forms
+from replifed.contract import check_forms
 from replifed.errors import ReplifedError
 from replifed.problems.clients import from_clients
 from replifed.randomness import Streams

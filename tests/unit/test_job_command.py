@@ -11,7 +11,7 @@ from replifed import cli
 from replifed.papers import jobs as steps
 from replifed.papers.fedmm.figures import TABLES
 from replifed.settings import checks as config
-from replifed.settings.subsets import settings_for
+from replifed.settings.needs import settings_for
 from replifed.store import hashes, usage
 from replifed.workflow import entries
 from replifed.workflow.jobs import KINDS, Table

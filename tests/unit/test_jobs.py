@@ -17,7 +17,7 @@ from replifed.report import sentences
 from replifed.report.score import lines_around
 from replifed.settings import fields
 from replifed.settings.checks import load
-from replifed.settings.subsets import settings_for
+from replifed.settings.needs import settings_for
 from replifed.store.histories import read_history
 from replifed.store.provenance import canonical_json
 from replifed.store.tuned import write_tuned

@@ -13,7 +13,7 @@ from replifed.cli import check
 from replifed.runs import opened
 from replifed.runs.opened import Run
 from replifed.settings import checks
-from replifed.settings.subsets import settings_for
+from replifed.settings.needs import settings_for
 from replifed.store.histories import provenance, write_history
 from replifed.workflow import lending
 from replifed.workflow.jobs import Table

@@ -13,8 +13,7 @@ import pytest
 from replifed import cli
 from replifed.algorithms.base import Method
 from replifed.algorithms.own import load
-from replifed.contract import first_fault
-from replifed.contract.audits import check_process
+from replifed.contract import check_process, first_fault
 from replifed.contract.checks import Case
 from replifed.errors import ConfigError
 from replifed.problems import base

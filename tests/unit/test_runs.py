@@ -23,6 +23,7 @@ from rocrate.rocrate import ROCrate
 from replifed import cli
 from replifed.claims import reference, scores, tables
 from replifed.claims.files import MARKS
+from replifed.claims.rules import NOT_YET
 from replifed.claims.verdicts import COLUMNS
 from replifed.cli import make
 from replifed.errors import DataError
@@ -30,7 +31,7 @@ from replifed.papers import jobs
 from replifed.papers.jobs import every_claim
 from replifed.runs import archived, certified, compared, frames, kept, opened, page
 from replifed.runs.causes import Causes
-from replifed.settings.subsets import settings_for
+from replifed.settings.needs import settings_for
 from replifed.store import hashes, limits
 from replifed.store import manifest as store
 from replifed.store.environment import environment
@@ -892,6 +893,24 @@ def test_statuses_of_the_reference_are_those_of_rules_sentences_and_axes_now(tmp
     tables.write(tmp_path / "statements.csv", scores.COLUMNS, rows)
     [told] = jobs.restate(tmp_path)
     assert told.startswith(f"{rows[0]['statement_id']}: untestable -> ")
+
+
+def test_a_claim_that_the_reference_lacks_is_entered_as_not_run_yet(tmp_path):
+    for name in ("claims.csv", "statements.csv", "not_claimed.csv", "manifest.csv"):
+        shutil.copy(ROOT / "reference" / name, tmp_path)
+    claims = tmp_path / "claims.csv"
+    rows = tables.rows(claims)
+    status = {row["statement_id"]: row["status"] for row in tables.rows(tmp_path / "statements.csv")}
+    gone = next(row for row in rows if status.get(row["statement_id"]) == "reproduced")
+    tables.write(claims, list(gone), (row for row in rows if row is not gone))
+    assert jobs.restate(tmp_path) == [f"{gone['statement_id']}: reproduced -> {NOT_YET}"]
+    [waits] = (row for row in tables.rows(claims) if row["id"] == gone["id"])
+    assert (waits["verdict"], waits["reason"], waits["measured"]) == ("unchecked", NOT_YET, "")
+    assert waits["sentence"] == gone["sentence"] and len(tables.rows(claims)) == len(rows)
+    lacking = (
+        set(reference.new(ROOT / "reference/claims.csv", place)) for place in (tmp_path, ROOT / "reference")
+    )
+    assert set.difference(*lacking) == {gone["id"]}
 
 
 def test_one_paper_takes_its_place_in_the_reference(other, tmp_path):

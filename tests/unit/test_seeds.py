@@ -5,8 +5,7 @@ import pytest
 
 from replifed.claims.claim import Claim, Measured
 from replifed.claims.multiplicity import p_value
-from replifed.claims.seeds import needed, number_for
-from replifed.claims.verdicts import measure
+from replifed.claims.verdicts import measure, needed, number_for
 from replifed.intervals import mean_interval
 
 KNOWN, MOST = 10, 60

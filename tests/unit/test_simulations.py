@@ -7,7 +7,7 @@ import pytest
 from replifed.papers.fedht import experiments, simulations
 from replifed.papers.fedht.settings import Biased, Planted, Simulation
 from replifed.randomness import generator
-from replifed.settings.subsets import share_of_run
+from replifed.settings.needs import share_of_run
 
 # Few features and samples, many clients: everything is a mean over independent clients.
 SETTINGS = {"seed": 0, "loss": "least_squares", "clients": 1500, "samples": 80, "features": 15, "planted": 5}

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from replifed.claims import fingerprint
+from replifed.claims import tolerances
 from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.claim import Claim
 from replifed.claims.quantities import quantity, run
@@ -90,25 +90,44 @@ def test_a_claim_that_is_gone_leaves_its_lines(tmp_path):
     assert [line.split(",")[2] for line in log.read_text().splitlines()[1:]] == ["0.1", "", "2"]
 
 
-def axes(source="chosen", kind="uncertain", fitted_on=()):
+def axes(source="chosen", kind="uncertain", fitted_on=(), more=()):
     sum_ = Option("sum", source, "the numbers come out", kind=kind)
-    return Axes(Axis("loss", "?", Option("mean", "printed", "eq. (2)"), sum_), fitted_on=fitted_on)
+    return Axes(Axis("loss", "?", Option("mean", "printed", "eq. (2)"), sum_), *more, fitted_on=fitted_on)
 
 
 @pytest.mark.parametrize(
     "change",
     [
         *({"statement_id": "p.b"}, {"artefact": "fig2"}, {"main": True}, {"informs": True}),
-        *({"evidence": "formula"}, {"options": {"loss": "mean"}}, {"rival": 5.0}, {"repetitions": 20}),
-        *({"axes": axes("fitted")}, {"axes": axes(kind="different")}, {"axes": axes(fitted_on=["a"])}),
+        *({"evidence": "formula"}, {"rival": 5.0}, {"repetitions": 20}),
     ],
 )
 def test_what_decides_how_a_claim_counts_is_logged(tmp_path, change):
-    """Planted: a main claim that is made one after its result is known, a source that was fitted."""
+    """Planted: a main claim that is made one after its result is known."""
     one = replace(VALUE, axes=axes(), options={"loss": "sum"})
     record([one], tmp_path / "log.csv", "")
     assert not differences([one], tmp_path / "log.csv")
     assert "p.a" in differences([replace(one, **change)], tmp_path / "log.csv")
+
+
+@pytest.mark.parametrize(
+    "changed, line",
+    [
+        (axes("fitted"), "p, axis loss"),
+        (axes(kind="different"), "p, axis loss"),
+        (axes(fitted_on=["a"]), "p, fitted on"),
+        (axes(more=[Axis("step", "?", Option("0.1", "chosen", "by us"))]), "p, axis step"),
+    ],
+)
+def test_an_axis_has_one_line_and_claims_keep_theirs(tmp_path, changed, line):
+    """Planted: a source that was fitted; a new axis, on which the claim has an option."""
+    one = replace(VALUE, axes=axes(), options={"loss": "sum"})
+    record([one], tmp_path / "log.csv", "")
+    record_measures([one], tmp_path / "measures.csv", "")
+    options = {"loss": "sum"} | ({"step": "0.1"} if "step" in changed.axes else {})
+    other = replace(one, axes=changed, options=options)
+    assert list(measures_changed([other], tmp_path / "measures.csv")) == [line]
+    assert not differences([other], tmp_path / "log.csv")
 
 
 def test_another_file_is_refused(tmp_path):
@@ -164,9 +183,9 @@ def test_words_do_not_change_a_measure():
         """Double it."""
         return 2 * x  # twice
 
-    first = fingerprint._code(dedent(inspect.getsource(one)))
+    first = tolerances._code(dedent(inspect.getsource(one)))
 
     def one(x):
         return 2 * x
 
-    assert fingerprint._code(dedent(inspect.getsource(one))) == first
+    assert tolerances._code(dedent(inspect.getsource(one))) == first

@@ -23,8 +23,8 @@ from replifed.operators.quantise import DITHERS, draw_dither, quantise
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams
-from replifed.wire import codec, dither
-from replifed.wire.forms import MODULES, forms_of
+from replifed.wire import codec
+from replifed.wire.forms import MODULES, common, forms_of
 from replifed.wire.messages import Dense
 from replifed.wire.own_data import split
 from replifed.wire.run import Client, in_process, run, serve
@@ -149,10 +149,10 @@ def test_wire_cells_are_the_quantiser_and_split_bit_by_bit(bits):
     for kind in DITHERS[:2]:
         shared = noise if kind == "nested" else np.zeros_like(noise)
         b = np.full(4, bits)
-        number = dither.cells(v, shared, b)
-        np.testing.assert_array_equal(dither.midpoints(number, shared, b), quantise(v, b, noise, kind))
+        number = common.cells(v, shared, b)
+        np.testing.assert_array_equal(common.midpoints(number, shared, b), quantise(v, b, noise, kind))
         assert number.min() >= 0 and number.max() < 2**bits
-        np.testing.assert_array_equal(dither.cells(v, shared, b + 3) >> 3, number)
+        np.testing.assert_array_equal(common.cells(v, shared, b + 3) >> 3, number)
 
 
 # -- clients that do not answer ---------------------------------------------------------------------------

@@ -10,12 +10,12 @@ import pytest
 
 import warm
 from copies import surroundings
-from replifed.workflow.order import remaining, set_priorities
+from replifed.workflow.targets import remaining, set_priorities
 
 # Alone, "second" and "third" are both longer than "first", which another job waits for.
 SECONDS = {"all": 0, "first": 2, "last": 5, "third": 3, "second": 6}
 SNAKEFILE = f"""
-from replifed.workflow import order
+from replifed.workflow import targets
 
 SECONDS = {SECONDS}
 
@@ -37,7 +37,7 @@ onstart:
     dag = workflow.dag
     before = {{job.jobid: [one.jobid for one in dag.dependencies[job]] for job in dag.needrun_jobs()}}
     seconds = {{job.jobid: SECONDS[job.rule.name] for job in dag.needrun_jobs()}}
-    order.set_priorities(dag, order.remaining(seconds, before))
+    targets.set_priorities(dag, targets.remaining(seconds, before))
 """
 
 

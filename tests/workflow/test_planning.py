@@ -14,8 +14,8 @@ from copies import ROOT, Result, copy_repository, surroundings
 from planned import planned
 from replifed.cli import listing
 from replifed.settings import checks as config
+from replifed.workflow.costs import Limits
 from replifed.workflow.jobs import Table, shown
-from replifed.workflow.limits import Limits
 from replifed.workflow.targets import asked as keys_of
 from replifed.workflow.targets import groups, targets
 

@@ -21,18 +21,8 @@ from replifed.data import fetch
 from replifed.errors import ReplifedError
 from replifed.settings import checks, needs, reading
 from replifed.progress import ONE_LINE
-from replifed.workflow import (
-    closing,
-    costs,
-    entries,
-    jobs,
-    order,
-    running,
-    screen,
-    targets,
-    words,
-)
-from replifed.workflow.limits import Limits
+from replifed.workflow import closing, costs, entries, jobs, running, screen, targets, words
+from replifed.workflow.costs import Limits
 
 # Another workflow may use this one as a module. Then all but its rules is left to that one.
 AS_MODULE = workflow.modifier.base_snakefile is not None
@@ -178,7 +168,7 @@ def jobs_ahead():
 def print_jobs_ahead(seconds, before):
     """Print the number of jobs, and the time that was recorded for them."""
     if seconds:
-        chain = max(order.remaining(seconds, before).values())
+        chain = max(targets.remaining(seconds, before).values())
         said = costs.in_words(seconds.values(), chain) + costs.compiling()
         print(said, file=sys.stderr)
 
@@ -188,7 +178,7 @@ def prepare_jobs():
     seconds, before = jobs_ahead()
     print_jobs_ahead(seconds, before)
     weights = costs.weights(seconds)
-    order.set_priorities(workflow.dag, order.remaining(weights, before))
+    targets.set_priorities(workflow.dag, targets.remaining(weights, before))
     screen.begin(weights)
 
 

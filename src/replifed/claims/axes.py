@@ -7,10 +7,12 @@ all sentences at once, never for one at a time. What is neither are *other setti
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from replifed.claims.places import fault
+from replifed.errors import ConfigError
 
 # Where an option comes from, best first: the text; software that it names; other public code of its authors;
 # ours, fixed before a run; ours, since a published number comes out with it.
@@ -19,6 +21,7 @@ SOURCES = ("printed", "software", "authors", "chosen", "fitted")
 # what was meant; another question.
 KINDS = ("equivalent", "uncertain", "different")
 PRINTED, INFERRED = "printed", "inferred"
+_HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -201,3 +204,17 @@ def in_words(options: Mapping[str, str]) -> str:
     'loss: sum; step: own'
     """
     return "; ".join(f"{axis}: {option}" for axis, option in options.items())
+
+
+def fault(what: str) -> ConfigError:
+    """An error in a declaration, with the file and line of the first caller outside this package."""
+    frame = sys._getframe(1)
+    # Generated code, such as a dataclass's, has no file.
+    while frame.f_back is not None and not _outside(Path(frame.f_code.co_filename)):
+        frame = frame.f_back
+    file = Path(frame.f_code.co_filename)
+    return ConfigError(f"{file.parent.name}/{file.name}, line {frame.f_lineno}: {what}")
+
+
+def _outside(file: Path) -> bool:
+    return file.parent != _HERE and not file.name.startswith("<")

@@ -9,8 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from replifed.claims.axes import Axes, in_words
-from replifed.claims.places import fault
+from replifed.claims.axes import Axes, fault, in_words
 from replifed.claims.units import COUNTED, UNITS
 from replifed.errors import ReplifedError
 

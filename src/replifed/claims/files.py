@@ -15,7 +15,6 @@ from pathlib import Path
 from replifed.claims import rules, scores, tables
 from replifed.claims.axes import SOURCES
 from replifed.claims.evidence import ON
-from replifed.claims.folders import own_files
 from replifed.claims.rules import VERDICTS
 from replifed.claims.verdicts import ADDED, COLUMNS, NUMERIC
 from replifed.errors import ConfigError, DataError, counted, unknown_name
@@ -234,3 +233,10 @@ def number_text(row: Mapping[str, str]) -> str:
     asked = f", at least {number(row, 'tolerance')} asked" if is_short else ""
     measured = f"{what} {number(row, 'measured')}{interval}{unit}{asked}"
     return "  ".join(filter(None, [published + tolerance, measured]))
+
+
+def own_files(results: Path) -> dict[str, Path]:
+    """Return the papers' own files of claims in a folder of results, by paper."""
+    found = {file.parent.name: file for file in sorted(results.glob("[!.]*/claims.csv"))}
+    # The folder of another scale has a joint file, with the statements beside it.
+    return {name: file for name, file in found.items() if not file.with_name("statements.csv").is_file()}

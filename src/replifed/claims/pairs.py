@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replifed.claims.copies import independent, originals
-from replifed.claims.curves import curves, rounds_to
+from replifed.claims.curves import at_the_end, curves, rounds_to
 from replifed.claims.multiplicity import LEVEL, holm, p_value, sign_test
-from replifed.claims.samples import Sample, paired
-from replifed.claims.targets import at_the_end
+from replifed.claims.samples import Sample, independent, originals, paired
 from replifed.claims.units import UNITS
 from replifed.intervals import mean_interval
 

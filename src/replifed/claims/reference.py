@@ -25,6 +25,8 @@ COLUMNS = (
 )
 # Of these what a run has found.
 _FOUND = COLUMNS[1:-1]
+# Of a claim that is newer than the run.
+_WAITING = {"data": "none", "verdict": UNCHECKED, "reason": NOT_YET}
 # Of claims.csv what a paper says of a claim's sentence and settings, whatever was measured.
 _SAID = (
     *("statement_id", "place", "sentence", "part", "main", "informs", "evidence", "question", "reply"),
@@ -106,15 +108,11 @@ def lost(claims: Sequence[Row], golden: File) -> list[str]:
 def verdicts(claims: Iterable[Claim], golden: File) -> list[dict[str, str]]:
     """Lines of claims.csv, as far as they are known without measuring, with what a reference has measured."""
     references = {row["id"]: row for row in known(golden).values()}
-    unknown = dict.fromkeys((*_FOUND, "effect", "p_value", "seeds"), "") | {
-        "data": "none",
-        "verdict": UNCHECKED,
-        "reason": NOT_YET,
-    }
     rows = []
     for claim in claims:
         found = references.get(claim.id)
-        known_of_it = unknown if found is None else {name: found.get(name, "") for name in unknown}
+        waiting = dict.fromkeys((*_FOUND, "effect", "p_value", "seeds"), "") | _WAITING
+        known_of_it = waiting if found is None else {name: found.get(name, "") for name in waiting}
         rows.append(_stated(claim) | known_of_it)
     return rows
 
@@ -122,14 +120,24 @@ def verdicts(claims: Iterable[Claim], golden: File) -> list[dict[str, str]]:
 def restated(claims: Iterable[Claim], rows: Iterable[Row]) -> list[dict[str, str]]:
     """Lines of claims.csv as measured, but with what the papers say now of sentences and settings.
 
-    Those of claims that are gone are left out; new ones wait for a run.
+    Those of claims that are gone are left out; new ones stand behind the others of their paper, not run yet.
     """
     stated = {claim.id: _stated(claim) for claim in claims}
-    return [
-        dict.fromkeys(CLAIM_COLUMNS, "") | dict(row) | {name: stated[row["id"]][name] for name in _SAID}
-        for row in rows
-        if row["id"] in stated
+    measured = {row["id"]: row for row in rows if row["id"] in stated and not waits(row)}
+    papers = [*dict.fromkeys(row["paper"] for row in measured.values())]
+    lines = [{**row, **{name: stated[key][name] for name in _SAID}} for key, row in measured.items()]
+    lines += [
+        {**row, **_WAITING, "scale": "paper"}
+        for key, row in stated.items()
+        if row["paper"] in papers and key not in measured
     ]
+    blank = dict.fromkeys(CLAIM_COLUMNS, "")
+    return sorted((blank | line for line in lines), key=lambda line: papers.index(line["paper"]))
+
+
+def waits(row: Row) -> bool:
+    """True of a claim that is newer than the run."""
+    return row.get("reason") == NOT_YET
 
 
 def _stated(claim: Claim) -> dict[str, str]:
@@ -185,9 +193,10 @@ def _key(row: Row) -> str:
 
 
 def known(path: File) -> dict[str, dict[str, str]]:
-    """Read the lines of a reference, by "ID (DATA)"."""
+    """Read the lines of a reference, by "ID (DATA)", without claims that wait for a run."""
     if Path(path).is_dir():
-        rows = [{**row, "tolerance": _tolerance(row)} for row in read(Path(path, "claims.csv"))]
+        rows = read(Path(path, "claims.csv"))
+        rows = [{**row, "tolerance": _tolerance(row)} for row in rows if not waits(row)]
     else:
         rows = tables.read(path, COLUMNS, "is no list of references")
         for row in rows:

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from replifed.claims import printed as of_print
-from replifed.claims.axes import Axes
+from replifed.claims.axes import Axes, fault
 from replifed.claims.claim import Claim, Kind
 from replifed.claims.evidence import KINDS as EVIDENCE
 from replifed.claims.evidence import LOGS, OWN
-from replifed.claims.places import fault
 from replifed.claims.quantities import Quantity, as_measured
 from replifed.claims.sentences import Sentence
 from replifed.errors import unknown_name

@@ -8,6 +8,7 @@ rounding, perturbed ones (`engine.twins`) take their place, too.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from replifed.claims import printed, rules, seeds
+from replifed.claims import printed, rules
 from replifed.claims.claim import (
     DATA_KINDS,
     NUMBERS,
@@ -24,9 +25,9 @@ from replifed.claims.claim import (
     MeasurementError,
     NotMeasurableError,
 )
-from replifed.claims.copies import independent, originals, told
-from replifed.claims.multiplicity import holm, holm_levels
+from replifed.claims.multiplicity import LEVEL, holm, holm_levels
 from replifed.claims.rules import OPEN, Corrected
+from replifed.claims.samples import independent, originals, told
 from replifed.errors import ReplifedError
 
 COLUMNS = (
@@ -48,6 +49,9 @@ _SENSITIVE = "runs depend on rounding: perturbed in their last bits they end els
 _INSENSITIVE = "runs depend on rounding, but with perturbed ones in their place it comes out the same"
 # With fewer repetitions a note says how many there are.
 _FEW = 20
+# In this share of cases the interval of the requested number of seeds is narrow enough.
+ASSURANCE = 0.8
+_MOST = 100_000
 
 
 class Judged(NamedTuple):
@@ -117,7 +121,7 @@ def measure(claims: Sequence[Claim], inputs: Any, scale: str, command: Callable[
         _judge_all(claims, [one.twins[place] if one.twins else one.measured for one in results])
         for place in (0, 1)
     ]
-    tests, rows = seeds.families(claims), []
+    tests, rows = families(claims), []
     for claim, result in zip(claims, results, strict=True):
         perturbed = [place[claim.id][1].verdict for place in places if claim.id in place]
         row = _row(claim, result, judged.get(claim.id), perturbed, tests.get(claim.family, 1))
@@ -281,7 +285,7 @@ def _row(
         row["seeds"] = f"{count} of {claim.shared}" if claim.shared and count else count
         notes += _remarks(claim, measured, bool(result.twins), whole.verdict, final.verdict)
         if final.verdict == OPEN:
-            wanted = seeds.needed(claim, measured, tests)
+            wanted = needed(claim, measured, tests)
             notes.append(f"would need {wanted} seeds" if wanted and wanted > count else "")
     unchecked, reason = rules.decide(rules.unmeasured(claim, result.lacking, result.refusal, result.data))
     if unchecked:
@@ -313,3 +317,66 @@ def _remarks(claim: Claim, measured: Measured, perturbed: bool, before: str, ver
         yield _INSENSITIVE if perturbed and verdict != OPEN else _SENSITIVE
     if claim.kind == "value" and 1 < len(measured.values) < _FEW:
         yield f"of {len(measured.values)} repetitions alone"
+
+
+def number_for(
+    spread: float, half_width: float, known: int, level: float = LEVEL, theirs: float = 0.0
+) -> int | None:
+    """Minimum number of values of which the interval of the mean, at `level`, is narrow enough.
+
+    None if `_MOST` are not enough. With `theirs`, one over the repetitions of another mean, the interval is
+    that of a prediction of it.
+
+    `spread` is the standard deviation of `known` values. The variance of n further values, over that of the
+    known ones, follows an F distribution; its `ASSURANCE` quantile is taken.
+    """
+    # Far lighter to import than scipy.stats.
+    from scipy.special import fdtri, stdtrit
+
+    def enough(n: int) -> bool:
+        variance = spread**2 * fdtri(n - 1, known - 1, ASSURANCE)
+        return bool(stdtrit(n - 1, 1 - level / 2) ** 2 * variance * (1 / n + theirs) <= half_width**2)
+
+    if not enough(_MOST):
+        return None
+    return 2 + bisect_left(range(2, _MOST), True, key=enough)
+
+
+def needed(claim: Claim, measured: Measured, tests: int) -> int | None:
+    """Number of seeds that a claim needs, by what was `measured` on some; None if it decides nothing.
+
+    So it is where values are bounds or alternatives, where runs are sensitive to rounding, and of shapes and
+    identities. A number far from the published one, or an order far from zero, needs a wider interval only:
+    half of that distance is counted on. A prediction interval needs to exclude the rival; more seeds do not
+    make it narrower than the paper's own repetitions allow. An order or a value is one of `tests` of its
+    family, and is judged after correction.
+    """
+    values, n = measured.values.astype(float), len(measured.values)
+    if claim.kind not in NUMBERS or n < 2 or measured.alternatives:
+        return None
+    if measured.chaotic and claim.hangs_on_rounding:
+        return None
+    mean, spread, within = values.mean(), values.std(ddof=1), claim.tolerance or 0.0
+    level = LEVEL if claim.kind == "near" else LEVEL / tests
+    beyond = mean - (claim.published or 0.0)
+    if claim.kind == "value":
+        allowed = within if claim.rival is None else abs(mean - claim.rival)
+        half_width = allowed - claim.precision
+        against, theirs = measured.bounds.any(), 1 / claim.repetitions
+    else:
+        of_value = claim.kind == "near"
+        against = measured.bounds.any() if of_value else (measured.bounds * beyond < 0).any()
+        half_width, theirs = max(within, (abs(beyond) - (within if of_value else 0.0)) / 2), 0.0
+    if against or half_width <= 0 or half_width < measured.grid:
+        return None
+    number = number_for(spread, half_width, n, level, theirs)
+    if number is None:
+        return None
+    # Values may be several a seed, or exist on some seeds alone.
+    asked = math.ceil(number * (measured.seeds or n) / n)
+    return max(asked, claim.fewest) if claim.kind == "order" else asked
+
+
+def families(claims: Sequence[Claim]) -> Counter[tuple[str, ...]]:
+    """Number of tests by family."""
+    return Counter(claim.family for claim in claims if claim.is_tested)

@@ -38,30 +38,28 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from types import ModuleType
 
 from replifed import __version__, bar
-from replifed.cli import (
-    check,
-    claims,
-    columns,
-    data,
-    export,
-    job,
-    judge,
-    listing,
-    make,
-    new,
-    run,
-    runs,
-)
+from replifed.cli import check, claims, columns, data, job, judge, listing, make, new, runs
 from replifed.cli.arguments import OneLineParser
 from replifed.errors import ReplifedError
 from replifed.store import usage
 
-_COMMANDS = (listing, make, check, export, new, judge, run, job, data, claims, runs, columns)
+_COMMANDS = {
+    listing: ("list", "schema"),
+    columns: ("columns",),
+    make: ("make", "run"),
+    check: ("check", "compare"),
+    new: ("init", "new", "export"),
+    judge: ("judge",),
+    job: ("job",),
+    data: ("data",),
+    claims: ("claims",),
+    runs: ("archive", "diff", "show", "certificate", "manifest"),
+}
 # The rest of this module's docstring, and the targets.
 _EPILOG = "\n".join(
     [
@@ -83,9 +81,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     closed it, else that of the call of Snakemake.
     """
     words = sys.argv[1:] if argv is None else argv
-    # A job waits for no other command's parser.
-    commands = (job,) if words[:1] == ["job"] else _COMMANDS
-    arguments = _parser(commands).parse_args(words or ["--help"])
+    # A command waits for no other one's parser.
+    named = [module for module, names in _COMMANDS.items() if words[:1] and words[0] in names]
+    arguments = _parser(named or _COMMANDS).parse_args(words or ["--help"])
     try:
         _notice_ends()
         return arguments.handler(arguments) or 0
@@ -127,7 +125,7 @@ def _notice_ends() -> None:
                 signal.signal(number, handle)
 
 
-def _parser(modules: Sequence[ModuleType] = _COMMANDS) -> argparse.ArgumentParser:
+def _parser(modules: Iterable[ModuleType] = _COMMANDS) -> argparse.ArgumentParser:
     parser = OneLineParser(
         prog="replifed",
         description="Replicates federated-optimisation papers: figures, tables and claims.",

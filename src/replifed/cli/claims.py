@@ -67,7 +67,7 @@ def add(commands: Any) -> None:
 
     text = (
         "Make the statuses of the reference anew from its verdicts, as rules, sentences and axes are now, "
-        "printing old and new; nothing is measured."
+        "printing old and new; claims that it lacks are entered as not run yet. Nothing is measured."
     )
     restate = add_command(parts, "restate", _restate, text, "--golden reference")
     add_file(restate, "--golden", required=True, help="the folder of the reference")
@@ -150,8 +150,7 @@ def _say(rows: Sequence[Mapping[str, str]], arguments: argparse.Namespace) -> No
 
 
 def _show_reference(arguments: argparse.Namespace) -> int:
-    from replifed.claims import files, reference, why
-    from replifed.claims.verdicts import COLUMNS
+    from replifed.claims import files, why
     from replifed.papers import jobs
     from replifed.runs import kept, opened
 
@@ -160,11 +159,6 @@ def _show_reference(arguments: argparse.Namespace) -> int:
     refuse_small(arguments)
     run = opened.reference()
     rows = files.read(Path(run.place, "claims.csv"))
-    # With claims that are newer than the run, so that no status is of some of its claims alone.
-    ids, papers = {row["id"] for row in rows}, [*dict.fromkeys(row["paper"] for row in rows)]
-    declared = (claim for claim in jobs.every_claim() if claim.paper in papers and claim.id not in ids)
-    rows += [dict.fromkeys(COLUMNS, "") | row for row in reference.verdicts(declared, Path(run.place))]
-    rows.sort(key=lambda row: papers.index(row["paper"]))
     if arguments.why is not None:
         print("\n".join(why.why(rows, arguments.why, jobs.grounds_of, everything=arguments.all)))
     else:
@@ -205,7 +199,7 @@ def _accept_paper(arguments: argparse.Namespace, golden: Path, paper: str) -> li
     from replifed.cli.runs import own_run
     from replifed.papers import jobs
     from replifed.runs import archived, kept, opened
-    from replifed.settings.subsets import settings_for
+    from replifed.settings.needs import settings_for
 
     run, config = own_run(arguments, papers=[paper])
     _check_scale(arguments.file, run.rows("claims.csv"), config)
@@ -228,7 +222,7 @@ def _accept_run(arguments: argparse.Namespace, golden: Path) -> list[str]:
     """Make the whole run of claims.csv the reference; the folders of the settings are relative to its own."""
     from replifed.claims import reference
     from replifed.runs import archived, kept, opened
-    from replifed.settings.subsets import settings_for
+    from replifed.settings.needs import settings_for
 
     config = load_config(with_small(arguments))
     run = opened.open_run(arguments.file.parent, config["papers"])

@@ -11,7 +11,7 @@ from replifed.errors import ConfigError, one_line
 from replifed.papers import jobs
 from replifed.parts import lone_paper, part, typed
 from replifed.report.sentences import of_paper
-from replifed.settings import needs, subsets
+from replifed.settings import needs
 from replifed.settings.checks import validate
 from replifed.settings.reading import read_file
 from replifed.store.histories import provenance, write_history
@@ -58,7 +58,7 @@ def _histories(
             raise ConfigError(f"{paper}.experiments.{name} has no logs; `snakemake {paper}` runs it")
         runs = read(folder, typed(paper, {"seed": section["seed"], **experiment}))
         remarks[name] = runs.remarks
-        given = subsets.settings_for("run", section, name)
+        given = needs.settings_for("run", section, name)
         about = provenance([part(paper, "experiments")], given, {"kind": experiment["data"], "stamp": ""})
         for method in runs.labels:
             file = results / paper / name / f"{method}.parquet"
@@ -93,7 +93,7 @@ def _pages(
         outputs = {suffix: results / "figures" / paper / f"{name}.{suffix}" for suffix in suffixes}
         read = {key: inputs[key] for key in needs.artefact_keys(artefact)}
         try:
-            jobs.artefact(paper, name, subsets.settings_for("artefact", section, name), SCALE, read, outputs)
+            jobs.artefact(paper, name, needs.settings_for("artefact", section, name), SCALE, read, outputs)
         except KeyError as error:
             raise _no_column(folder, section, error) from error
     shown = {
@@ -101,7 +101,7 @@ def _pages(
         "made_by": f"replifed judge {folder}",
         "experiments": {
             name: one | ({"noted": "; ".join(remarks[name])} if remarks[name] else {})
-            for name, one in subsets.shown_experiments(section).items()
+            for name, one in needs.shown_experiments(section).items()
         },
     }
     build(

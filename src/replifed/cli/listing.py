@@ -1,4 +1,4 @@
-"""`replifed list` and `schema`: names of all that can be made, costs of jobs, and the schema of settings."""
+"""`replifed list` and `schema`: what can be made, and what may be set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`replifed make`: a claim, an artefact, a paper or everything, by its name."""
+"""`replifed make`: a claim, an artefact, a paper or everything, by its name; and `replifed run`: one run."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from replifed.cli.arguments import (
     add_small,
     add_snakemake,
     call_snakemake,
+    check_known,
     given_settings,
     load_config,
     with_small,
@@ -31,7 +32,7 @@ _WORST_FIRST = ("fails", "inconclusive", "unchecked", "holds")
 
 
 def add(commands: Any) -> None:
-    """Add this command to the parser."""
+    """Add these commands to the parser."""
     make = add_command(
         commands,
         "make",
@@ -49,6 +50,19 @@ def add(commands: Any) -> None:
     make.add_argument("--all", action="store_true", help=f"print all claims, not the worst {_SHOWN}")
     add_small(make)
     add_snakemake(make)
+
+    run = add_command(
+        commands,
+        "run",
+        _run,
+        "Run one method on one experiment, with all its repetitions. Snakemake makes the inputs of the run "
+        "(data, partition, tuned steps) and runs it with the settings of the configuration. Prints the path "
+        "of the history.",
+        "fedht simulation1 fediterht --cores 2 --configfile config/small.yaml",
+    )
+    for name in ("paper", "experiment", "method"):
+        run.add_argument(name)
+    add_snakemake(run)
 
 
 def _make(arguments: argparse.Namespace) -> int:
@@ -72,6 +86,20 @@ def _make(arguments: argparse.Namespace) -> int:
         words += ["--config", *arguments.config] if arguments.config else []
         options = "".join(f" {shlex.quote(word)}" for word in words)
         print("\n".join([*paths, *changes, *_verdicts(name, config, options, arguments.all)]))
+    return status
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    paper, experiment, method = arguments.paper, arguments.experiment, arguments.method
+    config = load_config(arguments)
+    check_known("paper", paper, config["papers"])
+    experiments = config[paper]["experiments"]
+    check_known("experiment", experiment, experiments)
+    check_known("method of this experiment", method, experiments[experiment]["methods"])
+    target = f"{config['paths']['results']}/{paper}/{experiment}/{method}.parquet"
+    status = call_snakemake(target, arguments)
+    if status == 0 and not arguments.dry_run:
+        print(target)
     return status
 
 
@@ -114,8 +142,8 @@ def named(name: str, config: Mapping[str, Any]) -> str:
     ConfigError
         The name is unknown; with the nearest known ones.
     """
+    from replifed.settings.checks import retired, unknown_artefact
     from replifed.settings.needs import makeable
-    from replifed.settings.retired import retired, unknown_artefact
 
     papers = config["papers"]
     names = [f"{paper}/{artefact}" for paper in papers for artefact in makeable(config[paper])]
@@ -283,6 +311,6 @@ def _of_artefact(
 ) -> list[dict[str, Any]]:
     """Measure the claims that an artefact's own runs tell; none without runs."""
     from replifed.papers.jobs import measured_on
-    from replifed.settings.subsets import settings_for
+    from replifed.settings.needs import settings_for
 
     return measured_on(paper, artefact, settings_for("claims", config[paper]), config["scale"], inputs)

@@ -1,4 +1,4 @@
-"""`replifed init` and `new`: folders for work of one's own."""
+"""`replifed init`, `new` and `export`: folders for work of one's own, and for federations."""
 
 from __future__ import annotations
 
@@ -62,6 +62,13 @@ def add(commands: Any) -> None:
     stated.add_argument("--own", action="store_const", const=OWN, help=text)
     text = "the setting over which each line is the best, such as eta: such a line is no run"
     stated.add_argument("--best-over", metavar="NAME", help=text)
+
+    export = commands.add_parser("export", description="Write a method for another runtime.")
+    runtimes = export.add_subparsers(title="runtime", metavar="RUNTIME", required=True)
+    text = "Write an app for `flwr run` from a method, built in or your own, that has a client and a server."
+    flower = add_command(runtimes, "flower", _flower, text, "fedlin --to app")
+    flower.add_argument("method", metavar="METHOD", help="name of a method, or FILE:CLASS")
+    flower.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="a new folder")
 
 
 def _init(arguments: argparse.Namespace) -> None:
@@ -140,3 +147,11 @@ def _stated(arguments: argparse.Namespace) -> dict[str, Any]:
         "evidence": arguments.own,
     }
     return {key: value for key, value in given.items() if value not in (None, {}, [])}
+
+
+def _flower(arguments: argparse.Namespace) -> None:
+    from replifed.wire.export import export
+
+    for file in export(arguments.method, arguments.to):
+        print(file)
+    print("replifed must be installed on each node, and where the server runs: see README.md")

@@ -1,4 +1,4 @@
-"""`replifed archive`, `diff`, `show` and `certificate`: runs as a whole."""
+"""`replifed archive`, `diff`, `show`, `certificate` and `manifest verify`: runs as a whole."""
 
 from __future__ import annotations
 
@@ -87,6 +87,19 @@ def add(commands: Any) -> None:
     certificate.add_argument("--against", default="reference", metavar="B", help=text)
     _add_run(certificate)
 
+    manifest = commands.add_parser(
+        "manifest", description="Hashes of all files made; see `snakemake verify --cores 1`."
+    )
+    parts = manifest.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    text = "Hash every file again; exits with status 1 if one has changed, is missing or was made by no job."
+    example = "results/manifest.csv --folders results/fedht figures/fedht"
+    verify = add_command(parts, "verify", _manifest_verify, text, example)
+    add_file(verify, "manifest")
+    text = "with files of the workflow"
+    verify.add_argument("--folders", nargs="*", default=[], metavar="FOLDER", help=text)
+    text = "folder of raw files, to compare with their pins"
+    verify.add_argument("--raw-dir", type=Path, metavar="FOLDER", help=text)
+
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     add_small(parser)
@@ -159,7 +172,7 @@ def _named(place: str) -> Any:
 
 def _archive(arguments: argparse.Namespace) -> None:
     from replifed.runs import archived
-    from replifed.settings.subsets import settings_for
+    from replifed.settings.needs import settings_for
 
     if arguments.out.suffix != ".zip":
         raise ConfigError(f"{arguments.out}: give the archive a name that ends with .zip")
@@ -250,3 +263,15 @@ def _show(arguments: argparse.Namespace) -> None:
     print(f"\n{counted(len(rows), 'claim')}{': ' * bool(rows)}{said}")
     if arguments.reference:
         print(f"reference run: {kept.in_words(run)}")
+
+
+def _manifest_verify(arguments: argparse.Namespace) -> int:
+    from replifed.data import pins
+    from replifed.store import manifest
+
+    checked, faults = manifest.verify(arguments.manifest, arguments.folders)
+    if arguments.raw_dir:
+        faults += pins.faults(arguments.raw_dir)
+    found = counted(len(faults), "fault")
+    print("\n".join([*faults, f"{checked} files of {arguments.manifest} checked, {found}"]))
+    return 1 if faults else 0

@@ -8,14 +8,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from replifed.algorithms.guarded import located
+import numpy as np
+from numpy.typing import NDArray
+
+from replifed.algorithms.guarded import guarded, located
 from replifed.algorithms.registry import class_of
-from replifed.contract import audits, checks, problems
-from replifed.contract.checks import Case
-from replifed.contract.two_forms import check_forms
+from replifed.contract import checks, problems
+from replifed.contract.checks import CHANNEL, ROWS, Case, close, expect
+from replifed.contract.problems import make
+from replifed.engine.audit import exchanges_difference, work_differences
+from replifed.engine.exchanges import exchanges_needed
 from replifed.errors import ConfigError, ReplifedError, one_line
 from replifed.problems.audited import RawDataError
+from replifed.randomness import Streams
 from replifed.wire.forms import has_forms
+from replifed.wire.run import run
+
+ROUNDS = 5
 
 
 def _everyone(case: Case) -> bool:
@@ -32,6 +41,61 @@ def _has_forms(case: Case) -> bool:
     return case.kind == "dense" and has_forms(case.cls) and set(case.changes) <= {"batch"}
 
 
+def check_secrecy(case: Case) -> None:
+    """It asks for gradients, Hessians and losses, and does not read the clients' data."""
+    case.run(2, audited=True)
+
+
+def check_books(case: Case) -> None:
+    """It books all gradients, Hessians and values of losses that it takes, also those of `init`."""
+    totals = case.run(4, audited=True).ledger
+    found = work_differences({name: values[-1] for name, values in totals.items()})
+    expect(not found or declared(case.algorithm(), "counts_differ"), "; ".join(found))
+
+
+def check_exchanges(case: Case) -> None:
+    """Clients look only at points that the exchanges it books can have brought."""
+    algorithm = case.algorithm()
+    for t in range(3):
+        state = case.run(t).state
+        needed = exchanges_needed(algorithm, state, make(case.kind), case.context(t))
+        _, cost = algorithm.round(state, make(case.kind), case.context(t))
+        found = exchanges_difference(np.max(cost.exchanges), needed)
+        expect(
+            not found or declared(algorithm, "exchanges_differ"),
+            f"{found}: its clients look at points that fewer cannot have brought",
+        )
+
+
+def check_process(case: Case) -> None:
+    """It leaves random numbers, floating-point errors, folder and environment as they were."""
+    with guarded(inspect.getfile(case.cls), case.cls.__name__) as changed:
+        algorithm, problem = case.algorithm(), make(case.kind)
+        state = algorithm.init(problem, ROWS)
+        algorithm.observe(state)
+        algorithm.round(state, problem, case.context(0))
+    changed += getattr(inspect.getmodule(case.cls), "replifed_changed", [])
+    expect(not changed, f"it changes {', '.join(dict.fromkeys(changed))}")
+
+
+def check_forms(case: Case) -> None:
+    """Rounds, and the bits of each, are those of `client` and `server`, message by message."""
+    streams, models = Streams(ROWS.seed, ROWS.replicates[:1]), []
+
+    def server(problem: Any, seen: dict[str, NDArray]) -> NDArray:
+        models.append(seen["server"][0])
+        return np.zeros(1)
+
+    batched = case.run(ROUNDS, streams=streams, metrics={"model": server})
+    shared = {"cohort": case.cohort(), "channel": CHANNEL}
+    wired = run(case.algorithm(), make(case.kind), streams, ROUNDS, exact=True, **shared)
+    for t, (one, other) in enumerate(zip(models, wired.models, strict=True)):
+        close(one, other, f"after round {t}, the model is not that of client and server")
+    for way, up in (("bits_up", True), ("bits_down", False)):
+        booked = np.diff(batched.ledger[way][:, 0])
+        close(booked, wired.bits(up), f"{way}: booked is not what client and server send")
+
+
 # Each check, and the condition of a case on which it is made.
 CHECKS: dict[Callable[[Case], None], Callable[[Case], bool]] = {
     checks.check_form: lambda case: True,
@@ -46,10 +110,10 @@ CHECKS: dict[Callable[[Case], None], Callable[[Case], bool]] = {
     checks.check_refusals: _once,
     checks.check_cohort_costs: lambda case: case.partial,
     checks.check_uplink: _everyone,
-    audits.check_secrecy: lambda case: True,
-    audits.check_books: lambda case: True,
-    audits.check_exchanges: lambda case: not getattr(case.cls, "centralised", False),
-    audits.check_process: _once,
+    check_secrecy: lambda case: True,
+    check_books: lambda case: True,
+    check_exchanges: lambda case: not getattr(case.cls, "centralised", False),
+    check_process: _once,
     check_forms: _has_forms,
 }
 
@@ -146,7 +210,7 @@ def first_fault(source: str) -> str:
         (checks.check_form, case),
         (checks.check_purity, case),
         (checks.check_ownership, with_cohort),
-        (audits.check_secrecy, case),
+        (check_secrecy, case),
     ):
         if message := _fault(check, of):
             if message.startswith(path := inspect.getfile(cls)):
@@ -186,3 +250,9 @@ def describe(error: BaseException, cls: Any) -> str:
     return (text if in_words else f"{type(error).__name__}: {text}") + (
         f" (line {line})" if line.isdigit() else ""
     )
+
+
+def declared(algorithm: Any, name: str) -> str:
+    """Reason that a method, or its local solver, gives for what it books; "" for none."""
+    owners = (algorithm, getattr(algorithm, "solver", None))
+    return next((reason for owner in owners if (reason := getattr(owner, name, ""))), "")

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from replifed.claims.copies import originals
+from replifed.claims.samples import originals
 from replifed.errors import ConfigError, DataError, unknown_name
 from replifed.logs import files
 from replifed.logs.meanings import FILE, LINE

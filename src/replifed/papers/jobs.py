@@ -70,7 +70,7 @@ def run(
     choice = read_tuned(tuned, method, settings) if tuned else None
     own = settings
     if share is not None:
-        from replifed.settings.subsets import share_of_run
+        from replifed.settings.needs import share_of_run
 
         own = share_of_run(settings, *share)
     progress = Lines(paper, experiment, method)

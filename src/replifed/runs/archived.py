@@ -31,7 +31,7 @@ _UNLISTED = ("manifest.csv", "environment.json", "settings.json")
 def whole(run: Run, settings: Mapping[str, Any], settings_for: Callable[..., dict[str, Any]]) -> Run:
     """Return a run with its settings and what it is (`ABOUT`), after a check that it is all of one make.
 
-    `settings_for` is that of `settings.subsets`.
+    `settings_for` is that of `settings.needs`.
 
     Raises
     ------

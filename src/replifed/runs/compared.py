@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from replifed.claims.rules import NOT_YET
 from replifed.claims.units import UNITS, tolerance
 from replifed.errors import DataError, one_line
 from replifed.progress import Progress, silent
@@ -258,6 +259,8 @@ def _rows(
     rows: list[dict[str, dict[str, Any]]] = [{}, {}]  # of each run, by paper and name
     for run, by_paper in zip((a, b), rows, strict=True):
         for row in run.rows(file) if file in run else ():
+            if NOT_YET in (row.get("reason"), row.get("status")):
+                continue
             by_paper.setdefault(row["paper"], {})[" ".join(row[name] for name in key)] = row
     alone = a.verdicts_alone or b.verdicts_alone
     for paper in sorted(papers):

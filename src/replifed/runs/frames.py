@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.claims.copies import TWINS
+from replifed.claims.samples import TWINS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,7 +22,7 @@ from typing import Any
 
 from replifed.claims import files, scores, tables
 from replifed.claims import reference as references
-from replifed.claims.folders import own_files
+from replifed.claims.files import own_files
 from replifed.claims.verdicts import COLUMNS as OF_CLAIMS
 from replifed.errors import DataError
 from replifed.store import limits

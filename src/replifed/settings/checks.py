@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,11 +25,12 @@ from replifed.settings.reading import (
     project,
     read_file,
 )
-from replifed.settings.retired import unknown_artefact
 from replifed.store.atomic import write_text
 
 # Settings that stand in no file of ours.
 _COMMAND_LINE, _MODULE = "what follows --config", "the `config` of the module"
+# Targets of no single paper; papers list their artefacts under `retired`.
+_TARGETS = {"claims_timing": "seconds are those of one machine; other claims count the work"}
 
 
 def configuration_of(papers: Sequence[str]) -> type[fields.Settings]:
@@ -269,3 +270,19 @@ def _artefact_errors(artefact: Mapping[str, Any], experiments: Mapping[str, Any]
             if needed and needed not in sections[name]:
                 fit = ", ".join(other for other, section in sections.items() if needed in section)
                 yield (kind,), f"{shown(name)} is not allowed; expected an experiment that {does}: {fit}"
+
+
+def retired(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return a line for each target that is no longer made, by all names that it had."""
+    lines = {name: f"{name} is no longer made: {why}" for name, why in _TARGETS.items()}
+    for paper in config["papers"]:
+        for artefact, why in config[paper].get("retired", {}).items():
+            names = f"{paper}/{artefact}", f"{paper}_{artefact}"  # the latter, of those on demand
+            lines |= dict.fromkeys(names, f"{paper}/{artefact} is no longer made: {why}")
+    return lines
+
+
+def unknown_artefact(paper: str, section: Mapping[str, Any], artefact: str, known: Iterable[str]) -> str:
+    """Say that an artefact of a paper is none of the `known`, or that it is no longer made."""
+    line = retired({"papers": [paper], paper: section}).get(f"{paper}/{artefact}")
+    return line or unknown_name(f"artefact of {paper}", artefact, known)

@@ -19,7 +19,7 @@ from replifed.errors import ConfigError
 from replifed.logs.files import find
 from replifed.parts import COMPARE, COMPARED, finding_file, folder_of, part, sentences_file
 from replifed.settings import needs
-from replifed.settings.subsets import settings_for, shown_experiments
+from replifed.settings.needs import settings_for, shown_experiments
 from replifed.store.provenance import canonical_json, source_listing
 
 Settings = Mapping[str, Any]

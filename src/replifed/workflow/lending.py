@@ -11,7 +11,7 @@ from replifed.errors import DataError
 from replifed.parts import COMPARED, part
 from replifed.runs.opened import Run
 from replifed.settings.comparison import comparison
-from replifed.settings.subsets import settings_for
+from replifed.settings.needs import settings_for
 from replifed.store import hashes
 from replifed.store.atomic import replacing
 from replifed.store.histories import read_history

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import psutil
 
 from replifed.bar import CLEAR, bar, redraws
 from replifed.errors import counted
-from replifed.workflow import cluster, running
+from replifed.workflow import running
 from replifed.workflow.costs import duration
 
 # Snakemake's own lines on a failed job, which repeat the job's; Snakemake's log file has them all.
@@ -37,6 +38,10 @@ _ON_FILES = {
 }
 # Set by Ctrl-C, SIGTERM and SIGHUP.
 interrupted = threading.Event()
+# Of a message of the plugin: the job's number at Slurm, and how it ended; and what it adds.
+_ENDED = re.compile(r"SLURM-job '(\w+)' .*SLURM status is: '([A-Z_]+)'", re.DOTALL)
+_SURPLUS = re.compile(r"\s*(sbatch call:|For further error details).*", re.DOTALL)
+_MORE = {"TIMEOUT": "runtime=MINUTES", "OUT_OF_MEMORY": "mem_mb=MB"}
 
 
 class FailuresOnce(logging.Formatter):
@@ -177,7 +182,7 @@ def failure(job: Any) -> str:
     grouped = more.get("indent", False)
     remote = grouped or "external_jobid" in more.get("aux", {})
     own = [Path(file) for file in job.log if not (remote and Path(file).is_absolute())]
-    said = cluster.reason(more.get("rule_msg") or "", job.rule_name)
+    said = slurm_reason(more.get("rule_msg") or "", job.rule_name)
     if said or ("| tee" in (job.shellcmd or "") and not remote):
         lines = [f"{_ERROR}{said}"] if said else []
     else:
@@ -191,7 +196,7 @@ def failure(job: Any) -> str:
 
 def group_failure(group: Any) -> str:
     """Return why a group of jobs was ended, if it was; its jobs' errors come after it."""
-    lines = [f"{_ERROR}{line}" for line in cluster.reasons(group.aux_logs)]
+    lines = [f"{_ERROR}{line}" for line in slurm_reasons(group.aux_logs)]
     failed = (
         f"failed: job {group.external_jobid} of the cluster, with {counted(len(group.job_error_info), 'job')}"
     )
@@ -252,3 +257,28 @@ def _tick(handler: Any, one: OneLine) -> None:
             handler.stream.write(one.tick())
             handler.flush()
         time.sleep(1)
+
+
+def slurm_reason(message: str, rule: str) -> str:
+    """Return in one line what a message of the plugin says of a job, or "" if the job itself has failed.
+
+    >>> slurm_reason("SLURM-job '5' failed, SLURM status is: 'TIMEOUT'", "tune")
+    'Slurm ended job 5: TIMEOUT; for more: --set-resources tune:runtime=MINUTES'
+    >>> slurm_reason("SLURM-job '5' failed, SLURM status is: 'FAILED'", "tune")
+    ''
+    """
+    ended = _ENDED.match(message)
+    if not ended:
+        return " ".join(_SURPLUS.sub("", message).split())
+    job, how = ended.groups()
+    if how == "FAILED":
+        return ""
+    more = f"; for more: --set-resources {rule}:{_MORE[how]}" if how in _MORE else ""
+    return f"Slurm ended job {job}: {how}{more}"
+
+
+def slurm_reasons(logs: Iterable[str]) -> list[str]:
+    """Return what Slurm's logs of a job say of its end, such as ``Slurm ended JOB 5 ON n CANCELLED AT``."""
+    texts = [Path(log).read_text(encoding="utf-8", errors="replace") for log in logs if Path(log).is_file()]
+    found = [line for text in texts for line in re.findall(r"\*\*\* (JOB .*) \*\*\*", text)]
+    return [f"Slurm ended {line}" for line in found]

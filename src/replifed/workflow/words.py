@@ -20,8 +20,8 @@ from typing import Any
 
 from replifed.errors import ConfigError, ReplifedError, meant, unknown_name
 from replifed.settings import needs
+from replifed.settings.checks import retired, unknown_artefact
 from replifed.settings.reading import read_file, read_value
-from replifed.settings.retired import retired, unknown_artefact
 from replifed.workflow.jobs import LENT, SHARES, SUFFIXES, Table
 
 _SETTINGS_FILE = (".yaml", ".yml", ".json")

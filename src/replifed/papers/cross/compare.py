@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from replifed.claims.curves import within_reach
 from replifed.claims.pairs import matrix
-from replifed.claims.targets import within_reach
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.curves import visible_range, with_margin
 from replifed.papers.cross import clients, cohorts, vary

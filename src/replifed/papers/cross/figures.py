@@ -11,9 +11,9 @@ import pandas as pd
 
 from replifed.algorithms.looks import method_lines
 from replifed.algorithms.registry import METHODS, method_class
-from replifed.claims.copies import independent, originals, told
+from replifed.claims.curves import at_the_end
 from replifed.claims.pairs import USES, matrix, pairs, profile, used_until
-from replifed.claims.targets import at_the_end
+from replifed.claims.samples import independent, originals, told
 from replifed.engine.audit import differences
 from replifed.engine.trials import Spent
 from replifed.figures.artefact import By, Grid, Made, X, by_name

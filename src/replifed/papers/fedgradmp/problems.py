@@ -12,7 +12,7 @@ from replifed.data.surrogates import clip
 from replifed.operators import dictionaries
 from replifed.operators.dictionaries import ksvd
 from replifed.operators.projections import MatchingPursuit
-from replifed.papers.fedgradmp.by_class import DigitsByClass
+from replifed.problems.by_class import SoftmaxByClass
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, loss_named
 from replifed.randomness import generator
@@ -158,6 +158,6 @@ def digits(settings: of.Digits, table: Any) -> Digits:
         X = X @ dictionaries.gaussian(rng, X.shape[1], settings.atoms).astype(X.dtype)
     y = table.y
     train = X[: N * m].reshape(1, N, m, -1), y[: N * m].reshape(1, N, m)
-    model = DigitsByClass if settings.classes else DenseLinearModel
+    model = SoftmaxByClass if settings.classes else DenseLinearModel
     problem = model(*train, loss_named("softmax", int(y.max()) + 1))
     return Digits(problem, (X[N * m :], y[N * m :]))

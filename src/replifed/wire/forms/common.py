@@ -1,4 +1,4 @@
-"""Averages, thresholds and local steps, as the boxes of the papers have them."""
+"""Averages, thresholds, local steps and dithered cells, as the boxes of the papers have them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.local_solvers import Accelerated, Gradient, Noisy, Stochastic
 from replifed.errors import ConfigError, ReplifedError
+from replifed.operators.quantise import interval
 from replifed.wire.own_data import OwnData
 from replifed.wire.session import Turn
 
@@ -97,3 +98,24 @@ def _of_client(turn: Turn, purpose: str, shape: tuple[int, int, int], kind: str)
 def local_steps(turn: Turn, mean_steps: int) -> int:
     """L ~ Geom(p), 1 / p = mean_steps: how many steps all clients take until the next average."""
     return int(turn.draw("local_steps", lambda rng: rng.geometric(1 / mean_steps, 1))[0])
+
+
+def cells(v: NDArray, dither: NDArray, bits: NDArray) -> NDArray:
+    """Number, from 0 to 2^b - 1, of the cell of each coordinate.
+
+    `v` and `dither` are (q, n), and `bits` (q,) are b. Of a finer cell the first bits are the coarser cell.
+    """
+    shifted = _wrapped(v + dither)
+    number = np.floor((shifted + 1.0) / interval(bits)[:, None])
+    return np.clip(number, 0, 2.0 ** bits[:, None] - 1).astype(np.int64)
+
+
+def midpoints(number: NDArray, dither: NDArray, bits: NDArray) -> NDArray:
+    """What is received of vectors in these cells: midpoints less the dither; 0 without bits."""
+    middle = (number + 0.5) * interval(bits)[:, None] - 1.0
+    return np.where(bits[:, None] > 0, _wrapped(middle - dither), 0.0)
+
+
+def _wrapped(w: NDArray) -> NDArray:
+    """`w` modulo 2, in [-1, 1)."""
+    return w - 2.0 * np.floor(0.5 * (w + 1.0))

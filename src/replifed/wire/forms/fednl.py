@@ -4,7 +4,7 @@ import numpy as np
 
 from replifed.operators.matrices import leading_eigenpair
 from replifed.operators.quantise import draw_dither
-from replifed.wire import dither
+from replifed.wire.forms import common
 from replifed.wire.forms.common import average, threshold
 from replifed.wire.forms.newton_type import budget, follow, move, stopped
 from replifed.wire.messages import Dense, Eigenpairs, Quantised, Sparse
@@ -55,7 +55,7 @@ def _compressed(method, difference, turn):
     value, v = leading_eigenpair(difference)
     if not _quantises(method, bits):
         return [Eigenpairs(np.append(value, v)[None], bits)]
-    cells = dither.cells(v[None], _dither(turn, turn.client), np.array([bits]))
+    cells = common.cells(v[None], _dither(turn, turn.client), np.array([bits]))
     return [Dense(np.array([value])), Quantised(cells, np.array([bits]))]
 
 
@@ -67,7 +67,7 @@ def _received(method, S, turn, i):
     if method.compressor == "topk":
         return _unpacked(S[0], n)
     if _quantises(method, bits):
-        value, v = S[0][0], dither.midpoints(S[1][:, 1:], _dither(turn, i), np.array([bits]))[0]
+        value, v = S[0][0], common.midpoints(S[1][:, 1:], _dither(turn, i), np.array([bits]))[0]
     else:
         value, v = S[0][0, 0], S[0][0, 1:]
     return value * np.outer(v, v)

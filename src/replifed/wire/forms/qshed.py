@@ -6,7 +6,7 @@ from replifed.algorithms.shed import renews
 from replifed.errors import ConfigError
 from replifed.operators.matrices import eigenpairs
 from replifed.operators.quantise import draw_dither
-from replifed.wire import dither
+from replifed.wire.forms import common
 from replifed.wire.forms.common import average
 from replifed.wire.forms.newton_type import budget, follow, move, stopped
 from replifed.wire.messages import Dense, Quantised
@@ -30,7 +30,7 @@ def client(method, message, own, data, turn):
     q = _in_use(bits)  # line 16, eq. (23)
     # line 18: of each coordinate the bits that refine its cell
     new = bits[:q] - before[:q]
-    cells = dither.cells(own["V"][:q], own["dither"][:q], bits[:q]) & ((1 << new) - 1)[:, None]
+    cells = common.cells(own["V"][:q], own["dither"][:q], bits[:q]) & ((1 << new) - 1)[:, None]
     # line 19: eigenvalues up to rho = lambda_{q+1}, of which the server has the first from earlier rounds
     values = own["values"][0 if renewed else q_before + 1 : q + 1]
     g = Dense(data.gradient(x), method.value_bits)  # line 12
@@ -58,7 +58,7 @@ def server(method, state, turn):
         known[i] += len(new_values)
         q = _in_use(bits[i])
         rho = values[i, q]  # line 17
-        V = dither.midpoints(cells[i, :q], state["dither"][i, :q], bits[i, :q])
+        V = common.midpoints(cells[i, :q], state["dither"][i, :q], bits[i, :q])
         if method.normalise:
             V = V / np.maximum(np.linalg.norm(V, axis=1, keepdims=True), np.finfo(float).tiny)
         H_i[i] = [V.T @ ((values[i, :q] - rho)[:, None] * V) + rho * np.eye(n)]  # eq. (22)
