@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
 NAMES = "python3", "python3.11", "python3.12", "python3.13", "python3.14"
 
 # A Python that says another version of itself. What it sets up are stubs, and it notes each of its starts.
@@ -140,9 +139,7 @@ def edited(name):
 STALE = {
     "another lock": edited("requirements.lock"),
     "another project": edited("pyproject.toml"),
-    "unfinished": lambda checkout: (checkout.folder / ".venv/made-from").unlink(),
     "its Python is gone": lambda checkout: (checkout.folder / ".venv/bin/python").unlink(),
-    "gone": lambda checkout: shutil.rmtree(checkout.folder / ".venv"),
     "moved": moved,
 }
 
@@ -215,17 +212,16 @@ def test_nothing_is_set_up_beneath_a_running_command(checkout):
 # --- Which Python ---
 
 
-PYTHONS = {
-    "3.12": {"python3": "3.12.1", "python3.13": "3.13.0"},
-    "3.13": {"python3": "3.9.18", "python3.13": "3.13.0", "python3.11": "3.11.2"},
-    "3.11": {"python3": "3.14.0", "python3.11": "3.11.2", "python3.14": "3.14.0"},
-    "3.14": {"python3": "3.9.18", "python3.14": "3.14.0"},
-}
-
-
-@pytest.mark.parametrize("taken", PYTHONS)
-def test_the_best_python_of_the_path_is_taken(checkout, taken):
-    for name, version in PYTHONS[taken].items():
+@pytest.mark.parametrize(
+    ("found", "taken"),
+    [
+        ({"python3": "3.9.18", "python3.13": "3.13.0", "python3.11": "3.11.2"}, "3.13"),
+        ({"python3": "3.14.0", "python3.11": "3.11.2"}, "3.11"),
+        ({"python3": "3.9.18", "python3.14": "3.14.0"}, "3.14"),
+    ],
+)
+def test_the_best_python_of_the_path_is_taken(checkout, found, taken):
+    for name, version in found.items():
         checkout.python(name, version)
     assert f"with Python {taken}," in checkout.make("setup")[1]
 
@@ -238,67 +234,39 @@ def test_a_python_that_is_named_is_taken_and_kept(checkout):
         assert checkout.make(*again)[1].startswith("replifed: ready: ")
 
 
-OTHER = "or name another: make PYTHON=/path/to/python3.12"
-REFUSED = {
-    "old": f"/path/python3 is Python 3.9; install 3.11, 3.12 or 3.13, {OTHER}",
-    "bare": "/path/python3 has no ensurepip or venv; "
-    f"install it (Debian, Ubuntu: apt install python3.12-venv), {OTHER}",
-    "none": f"error: python3 is not there or does not run; install Python 3.11, 3.12 or 3.13, {OTHER}",
-}
-
-
-@pytest.mark.parametrize("what", REFUSED)
-def test_a_python_that_will_not_do_is_refused_with_its_cure(checkout, what):
-    if what == "none":
-        shutil.copy(checkout.path / "python3.11", checkout.path / "python3")
+@pytest.mark.parametrize(
+    ("version", "bare", "says"),
+    [
+        ("3.9.18", False, "/path/python3 is Python 3.9; install 3.11, 3.12 or 3.13, or name another: "),
+        ("3.12.1", True, "/path/python3 has no ensurepip or venv; install it "),
+        ("", False, "error: python3 is not there or does not run; install Python 3.11, 3.12 or 3.13, or"),
+    ],
+)
+def test_a_python_that_will_not_do_is_refused_with_its_cure(checkout, version, bare, says):
+    if version:
+        checkout.python("python3", version, bare)
     else:
-        checkout.python("python3", "3.9.18" if what == "old" else "3.12.1", bare=True)
+        shutil.copy(checkout.path / "python3.11", checkout.path / "python3")
     _, said = checkout.make("small")
-    assert (
-        said.startswith("replifed: error: ") and said.endswith(f"{REFUSED[what]}\n") and said.count("\n") == 1
-    )
+    assert said.startswith("replifed: error: ") and says in said and said.count("\n") == 1
     assert checkout.calls == [] and not (checkout.folder / ".venv").exists()
 
 
-def test_a_named_python_that_is_not_there(checkout):
-    _, said = checkout.make("small", "PYTHON=/nowhere/python3")
-    assert said.startswith("replifed: error: /nowhere/python3 is not there or does not run; ")
-
-
-# --- Faults of a set-up ---
-
-
-FAULTS = {
-    "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device": (
-        "the disk is full; make room (1.3 GB here, 1 GB in /tmp), then give the same command again"
-    ),
-    "ERROR: Could not find a version that satisfies the requirement numpy==2.4.6 (from versions: none)": (
-        "no package index answers; check the network or proxy, or set PIP_INDEX_URL to an index that does"
-    ),
-    "ERROR: Failed building wheel for immutables": (
-        "a package has no wheel for Python 3.12; install a C compiler, or Python 3.11, 3.12 or 3.13"
-    ),
-    "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES\n    Expected sha256 a\n": (
-        f"`.venv/bin/python {HASHED}` failed: ERROR: THESE PACKAGES DO NOT MATCH THE HASHES"
-    ),
-    "Segmentation fault": f"`.venv/bin/python {HASHED}` failed: Segmentation fault",
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_one_line_with_its_cure_and_nothing_stays(checkout, fault):
-    _, said = checkout.make("small", PIP_SAYS=fault)
-    assert said.splitlines()[1:] == [f"replifed: error: {FAULTS[fault]}"]
+@pytest.mark.parametrize(
+    ("pip_says", "told"),
+    [
+        ("ERROR: OSError: [Errno 28] No space left on device", "the disk is full; make room "),
+        ("ERROR: numpy==2.4.6 (from versions: none)", "no package index answers; check the network"),
+        ("ERROR: Failed building wheel for immutables", "a package has no wheel for Python 3.12; "),
+        ("ERROR: NO MATCH\n    of hashes\n", f"`.venv/bin/python {HASHED}` failed: ERROR: NO MATCH"),
+    ],
+)
+def test_a_step_that_fails_is_one_line_with_its_cure_and_nothing_stays(checkout, pip_says, told):
+    _, said = checkout.make("small", PIP_SAYS=pip_says)
+    _, line = said.splitlines()
+    assert line.startswith(f"replifed: error: {told}")
     assert not (checkout.folder / ".venv").exists()
     assert checkout.make("small")[0].startswith("snakemake")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_refused(checkout):
-    checkout.folder.chmod(0o555)
-    _, said = checkout.make("small")
-    checkout.folder.chmod(0o755)
-    assert said.startswith(f"replifed: error: {checkout.folder} is read-only; copy it to where you may write")
 
 
 # --- An activated environment ---
@@ -387,33 +355,3 @@ def test_a_container_lowers_the_number_of_cores(tmp_path, case):
     (tmp_path / "nproc").write_text("#!/bin/sh\necho 8\n")
     (tmp_path / "nproc").chmod(0o755)
     assert cores(tmp_path, PATH=f"{tmp_path}:/usr/bin:/bin") == expected
-
-
-# --- What is said of it ---
-
-
-def test_help_has_five_lines_and_the_readme_the_same_commands(checkout):
-    out, _ = checkout.make("help")
-    assert [line[:11].strip() for line in out.splitlines()] == [
-        "make",
-        "make small",
-        "make setup",
-        "make test",
-        "make help",
-    ]
-    first = "\n".join(README.splitlines()[:45])
-    assert all(
-        re.search(rf"^{line} ", first, flags=re.MULTILINE) for line in ("make", "make small", "make test")
-    )
-    assert "\nsnakemake --cores 8 all " in first
-    assert "\npytest -n 2\n" in (ROOT / "docs/install.md").read_text()
-
-
-@pytest.mark.on_demand
-def test_a_real_set_up(tmp_path):
-    """Which takes minutes and a package index."""
-    subprocess.run(["git", "clone", "--quiet", ROOT, tmp_path / "clone"], check=True)
-    env = {"PATH": f"{Path(sys.base_prefix) / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path)}
-    command = ["sh", "tools/environment.sh", "replifed", "list", "papers"]
-    made = subprocess.run(command, cwd=tmp_path / "clone", env=env, capture_output=True, text=True)
-    assert made.returncode == 0 and "fedplt" in made.stdout, made.stderr
