@@ -181,7 +181,7 @@ def test_idx_table(tmp_path):
 
 
 def test_a_second_part_of_images_follows_the_first(tmp_path):
-    files = [tmp_path / name for name in ("a", "b", "c", "d")]
+    files = [tmp_path / name for name in ("a.gz", "b.gz", "c.gz", "d.gz")]
     for file, values in zip(files, (PIXELS, DIGITS, PIXELS[:2], DIGITS[:2]), strict=True):
         file.write_bytes(pack_idx(values))
     X, y = readers.read_idx(files, Counts())

@@ -84,5 +84,5 @@ def test_a_paper_says_for_which_version_it_is_written(tmp_path):
     assert section["replifed"] == __version__.rpartition(".")[0]
     assert FreePaper.model_validate(section).replifed == section["replifed"]
     for key in (1.5, "0.9"):
-        with pytest.raises(ValidationError, match="is written for replifed 0.9|string"):
+        with pytest.raises(ValidationError, match=r"is written for replifed 0\.9|string"):
             FreePaper.model_validate({**section, "replifed": key})
