@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import replifed as rf
-from replifed.algorithms.base import Method, ServerModel, without_form
+from replifed.algorithms.base import Method, Round, ServerModel, without_form
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.engine.simulate import simulate
@@ -326,3 +326,22 @@ def test_a_method_with_all_clients_beside_cohorts_says_so_in_figure_and_tables()
     frame = pd.DataFrame({"experiment": ["a9a_cohort_2"] * 2, "method": ["fedlin", "fedavg"]})
     assert labels_of(frame)["fedlin"] == "FedLin (all clients)" and labels_of(frame)["fedavg"] == "FedAvg"
     assert labels_of(frame.assign(experiment="a9a"))["fedlin"] == "FedLin"
+
+
+def test_minibatches_without_repeats_are_uniform_subsets():
+    sizes, size, steps = SIZES[0], 4, 6000
+    cohort = Cohort(PROBLEM, Round(0, None, None, STREAMS.at(0)))
+    drawn = np.stack(cohort.minibatches(steps, size, replace=False), axis=1)
+    assert drawn.shape == (len(RUNS), steps, N, size)
+    for i, n in enumerate(sizes):
+        counts = np.stack([(drawn[:, :, i] == j).sum(axis=-1) for j in range(n)], axis=-1)
+        assert (
+            counts.sum(axis=-1).min() == size and counts.min() >= size // n and counts.max() <= -(-size // n)
+        )
+        # Each sample, and each pair, as often as any other: within five deviations.
+        often = counts > size // n
+        p = (size % n) / n
+        assert often.mean(axis=(0, 1)) == pytest.approx(p, abs=5 * np.sqrt(p / often[..., 0].size))
+        pairs = np.einsum("rsj,rsk->jk", often, often, dtype=float) / often[..., 0].size
+        both = p * (size % n - 1) / max(n - 1, 1)
+        assert pairs[~np.eye(n, dtype=bool)] == pytest.approx(both, abs=5 * np.sqrt(p / often[..., 0].size))

@@ -180,6 +180,15 @@ def test_idx_table(tmp_path):
     assert table.meta["counts"] == {"rows": 3, "features": 4, "classes": 2, "nonzeros": 11}
 
 
+def test_a_second_part_of_images_follows_the_first(tmp_path):
+    files = [tmp_path / name for name in ("a.gz", "b.gz", "c.gz", "d.gz")]
+    for file, values in zip(files, (PIXELS, DIGITS, PIXELS[:2], DIGITS[:2]), strict=True):
+        file.write_bytes(pack_idx(values))
+    X, y = readers.read_idx(files, Counts())
+    np.testing.assert_array_equal(X, np.concatenate([PIXELS, PIXELS[:2]]).reshape(5, 4))
+    np.testing.assert_array_equal(y, [*DIGITS, *DIGITS[:2]])
+
+
 def test_idx_types(tmp_path):
     path = tmp_path / "ints.gz"
     path.write_bytes(pack_idx(np.array([[1, -2], [70000, 4]], dtype=np.int32), code=0x0C))

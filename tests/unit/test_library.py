@@ -50,6 +50,13 @@ def test_forms_of_the_same_data_are_one_problem(form):
     assert weighted.loss(x)[0] == pytest.approx(np.dot(fits, [0.5, 0.2, 0.3]) + 0.05 * x[0] @ x[0])
 
 
+def test_floats_of_32_bits_are_kept_where_they_are_asked_for():
+    x = RNG.normal(size=(1, 4))
+    half = rf.problems.from_clients(CLIENTS, l2=0.1, dtype=np.float32)
+    assert half.dtype == np.float32 and half.gradient(x.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(half.loss(x.astype(np.float32)), PROBLEM.loss(x), rtol=1e-5)
+
+
 def test_equally_many_samples_may_come_as_one_array():
     X, y = RNG.normal(size=(3, 5, 4)), RNG.normal(size=(3, 5))
     one = rf.problems.from_clients(X, y, loss="least_squares")

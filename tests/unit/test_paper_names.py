@@ -4,11 +4,15 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
+from pydantic import ValidationError
 
-from replifed import cli, parts
+from replifed import __version__, cli, parts
 from replifed.cli.listing import TARGETS
 from replifed.errors import ConfigError
 from replifed.settings.checks import configuration_of
+from replifed.settings.fields import FreePaper
+from replifed.settings.reading import listed_papers
 
 ROOT = Path(__file__).parents[2]
 RULES = {
@@ -67,3 +71,18 @@ def test_papers_are_found_below_any_folder(tmp_path):
     folder = paper(tmp_path / "a:b [c] \n;d", "fedht_mine")
     parts.register_folders([folder])
     assert parts.own_papers() == {"fedht_mine": folder / "fedht_mine"}
+
+
+def test_a_folder_without_a_paper_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"paper_folders: .* holds no folder of a paper"):
+        listed_papers({"paper_folders": [str(tmp_path)]})
+
+
+def test_a_paper_says_for_which_version_it_is_written(tmp_path):
+    assert cli.main(["new", "paper", "demo", "--to", str(tmp_path)]) == 0
+    section = yaml.safe_load((tmp_path / "demo/settings.yaml").read_text())["demo"]
+    assert section["replifed"] == __version__.rpartition(".")[0]
+    assert FreePaper.model_validate(section).replifed == section["replifed"]
+    for key in (1.5, "0.9"):
+        with pytest.raises(ValidationError, match=r"is written for replifed 0\.9|string"):
+            FreePaper.model_validate({**section, "replifed": key})

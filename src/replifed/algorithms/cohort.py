@@ -174,8 +174,13 @@ class Cohort:
 
     # -- what they draw, look at and send --------------------------------------------------------
 
-    def minibatches(self, steps: int, size: int | None, purpose: str = "batch") -> list[NDArray] | list[None]:
+    def minibatches(
+        self, steps: int, size: int | None, purpose: str = "batch", *, replace: bool = True
+    ) -> list[NDArray] | list[None]:
         """Draw each client's minibatches of K `steps`, uniformly with replacement, in one call.
+
+        Without it (`replace`) no sample is twice in a minibatch; of a client that has fewer than b samples it
+        holds all equally often, and the rest is drawn.
 
         Returns a list of K arrays of sample numbers, (R or 1, c, b), or of K None for full batches, where the
         batch size b is None or at least max n_i.
@@ -184,7 +189,8 @@ class Cohort:
             return [None] * steps
         shape = steps, self.clients.shape[1], size
         uniform = self._ctx.streams.draw(purpose, lambda rng: rng.random(shape))
-        drawn = (uniform * self.sizes[:, None, :, None]).astype(np.int64)
+        sizes = self.sizes[:, None, :, None]
+        drawn = (uniform * sizes).astype(np.int64) if replace else _distinct(uniform, sizes)
         return [drawn[:, k] for k in range(steps)]
 
     def _holds_all(self, size: int) -> bool:
@@ -242,3 +248,19 @@ class Cohort:
         sent, told = (dense_bits(self.whole.dim) if bits is None else bits for bits in (up, down))
         used = steps * self.samples(batch)
         return Cost(self.count * sent, self.count * told, iterations=steps, sample_gradients=used)
+
+
+def _distinct(uniform: NDArray, sizes: NDArray) -> NDArray:
+    """Sample numbers (..., b) without repeats, by Floyd's algorithm, from `uniform` numbers in their places.
+
+    Where one of the `sizes` (..., 1) is n < b, the first numbers are 0 to n - 1, as often as they fit.
+    """
+    size = uniform.shape[-1]
+    full = np.where(sizes < size, size - size % sizes, 0)[..., 0]
+    drawn = np.full(uniform.shape, -1, np.int64)
+    for j in range(size):
+        last = sizes[..., 0] - size + j
+        one = (uniform[..., j] * (last + 1)).astype(np.int64)
+        taken = (drawn[..., :j] == one[..., None]).any(axis=-1)
+        drawn[..., j] = np.where(j < full, -1, np.where(taken, last, one))
+    return np.where(drawn < 0, np.arange(size) % sizes, drawn)

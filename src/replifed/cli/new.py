@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from replifed import __version__
 from replifed.claims.evidence import OWN
 from replifed.cli.arguments import add_command
 from replifed.errors import ConfigError
@@ -111,11 +112,12 @@ def _paper(arguments: argparse.Namespace) -> None:
         write(name, folder, arguments.from_logs, stated, better)
         print(f"judge it: replifed judge {folder}")
         return
+    minor = __version__.rpartition(".")[0]
     with new_folder(folder):
         files = [
             file
             for kind in ("any_paper", "paper")
-            for file in fill(folder, kind, lambda text: text.replace("NAME", name))
+            for file in fill(folder, kind, lambda text: text.replace("NAME", name).replace("VERSION", minor))
         ]
     print(*sorted(files), sep="\n")
     setting = shlex.quote(f"paper_folders=[{arguments.to}]")

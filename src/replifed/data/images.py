@@ -70,11 +70,17 @@ def idx_array(path: Path) -> NDArray:
 
 
 def read_idx(paths: Sequence[Path], counts: Counts) -> tuple[NDArray, NDArray]:
-    """Read the idx file of the images, and that of their labels."""
-    images, labels = map(idx_array, paths)
-    if labels.ndim != 1 or len(images) != len(labels):
-        raise DataError(f"{paths[0]} holds {len(images)} images but {paths[1]} holds {labels.shape} labels")
-    return images.reshape(len(images), -1), labels
+    """Read the idx files of images and of their labels, in pairs: a training part, say, then a test part."""
+    parts = []
+    for files in zip(paths[::2], paths[1::2], strict=True):
+        images, labels = map(idx_array, files)
+        if labels.ndim != 1 or len(images) != len(labels):
+            raise DataError(
+                f"{files[0]} holds {len(images)} images but {files[1]} holds {labels.shape} labels"
+            )
+        parts.append((images.reshape(len(images), -1), labels))
+    X, y = zip(*parts, strict=True)
+    return np.concatenate(X), np.concatenate(y)
 
 
 def read_writers_hdf5(

@@ -27,6 +27,7 @@ def from_clients(
     l2: float = 0.0,
     weights: ArrayLike | None = None,
     classes: int = 0,
+    dtype: DTypeLike = np.float64,
 ) -> DenseLinearModel | SparseLinearModel:
     """A linear model on the clients' data.
 
@@ -42,6 +43,7 @@ def from_clients(
         p_i > 0 in F = sum_i p_i f_i, with f_i the mean loss of client i; their sum is one. 1/N by default.
     classes : number of classes of a softmax, some of which may have no sample. By default there are as many
         as different targets; others than 0 to classes - 1 are numbered in their order, with a warning.
+    dtype : of the whole computation on dense features: float64, or float32, which takes half the memory.
 
     Raises
     ------
@@ -80,7 +82,9 @@ def from_clients(
         return SparseLinearModel(
             sp.csr_array(sp.vstack(X)), np.concatenate(y), named, owner, weights=p, l2=l2
         )
-    features, targets, sizes = stacked([list(zip(X, y, strict=True))])
+    features, targets, sizes = stacked([list(zip(X, y, strict=True))], dtype)
+    if targets.dtype.kind == "f":
+        targets = targets.astype(dtype)
     return DenseLinearModel(features, targets, named, sizes=sizes, weights=p, l2=l2)
 
 

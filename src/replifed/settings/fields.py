@@ -24,6 +24,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, core_schema
 
+from replifed import __version__
 from replifed.errors import shown
 from replifed.network.participation import Average
 
@@ -497,4 +498,17 @@ class Paper(Section[E, A], Generic[E, A]):
     retired: dict[Name, Text] = Field(default_factory=dict, description="artefacts no longer made, and why")
 
 
-FreePaper = Paper[FreeExperiment, ArtefactWith[dict[str, Any]]]
+class FreePaper(Paper[FreeExperiment, ArtefactWith[dict[str, Any]]]):
+    """A paper that has no classes for its settings."""
+
+    replifed: Maybe[Text] = Field(
+        None, description="minor version of the package that it is written for, such as 0.1"
+    )
+
+    @field_validator("replifed")
+    @classmethod
+    def _is_here(cls, value: str | None) -> str | None:
+        # Public names stay within a minor version.
+        if value is not None and value.split(".")[:2] != __version__.split(".")[:2]:
+            raise refusal(f"the paper is written for replifed {value}, and {__version__} is installed")
+        return value

@@ -81,6 +81,10 @@ def listed_papers(config: Mapping[str, Any], *folders: Path) -> list[str]:
     for one in own:
         if not isinstance(one, str) or not Path(one).is_dir():
             raise ConfigError(f"paper_folders: {shown(one)} is not allowed; expected an existing folder")
+        if not any(Path(one).glob("*/__init__.py")):
+            raise ConfigError(
+                f"paper_folders: {shown(one)} holds no folder of a paper; name the one above it"
+            )
     register_folders(own)
     papers = config.get("papers", [])
     if not isinstance(papers, list) or not all(isinstance(paper, str) for paper in papers):
