@@ -67,7 +67,7 @@ RC: dict[Any, Any] = {
 }
 
 # Inches kept free above and below the panels, for the title, and for stamp and legend: edges, and a line.
-_TITLE, _EDGES, _LINE = 0.36, 0.14, 0.17
+_TITLE, _NO_TITLE, _EDGES, _LINE = 0.36, 0.06, 0.14, 0.17
 
 
 def styled(draw):
@@ -85,7 +85,7 @@ def canvas(
     """
     height *= (panel_width(width, cols) / width) ** 0.5
     width = panel_width(width, cols)
-    total = (cols * width, rows * height + _TITLE)
+    total = (cols * width, rows * height + (_TITLE if title else _NO_TITLE))
     made = Figure(figsize=total, dpi=DPI)
     FigureCanvasAgg(made)
     inside = rows * height / total[1]
@@ -127,16 +127,16 @@ def panel_width(width: float, cols: int) -> float:
     return min(width, PRINT_WIDTH / cols)
 
 
-def of_seeds(frame: Any) -> list[Line]:
-    """Return the entry of a legend for the number of repetitions: a line without a look, or none."""
+def of_seeds(frame: Any) -> str:
+    """Return the number of repetitions, for a title; "" if the table has none."""
     for column, name in (("seeds", "seed"), ("sets", "data set")):
         # Lines that are no measurement have none.
         counts = [int(count) for count in frame.get(column, ()) if count > 0]
         if counts:
             low, high = min(counts), max(counts)
             text = f"{high}" if low == high else f"{low} to {high}"
-            return [Line(f"({text} {name}{'s' * (high > 1)})", "none", "", "")]
-    return []
+            return f"{text} {name}{'s' * (high > 1)}"
+    return ""
 
 
 @styled
@@ -181,7 +181,7 @@ def stamp(made: Figure, data: str, scale: str, head: str = "NOT THE PAPER'S DATA
     height += strip
     drawn = made.text(
         0.12 / width,
-        1 - (_TITLE + strip / 2) / height,
+        1 - ((_TITLE if made.texts else _NO_TITLE) + strip / 2) / height,
         "\n".join(lines),
         va="center",
         ha="left",

@@ -216,8 +216,9 @@ def _paper(
         | ({"command": section["made_by"]} if "made_by" in section else {})
         for key, entry in in_order(section["artefacts"])
     }
-    # What the paper has comes first; if nothing is called after a figure of it, all is.
-    papers_own = [key for key in artefacts if is_own(key)] or list(artefacts)
+    # What the paper has comes first, or what it names so; if nothing is called after a figure of it, all is.
+    named_first = [key for key in about.get("first", ()) if key in artefacts]
+    papers_own = named_first or [key for key in artefacts if is_own(key)] or list(artefacts)
     return {
         "key": name,
         "name": about.get("name", name),

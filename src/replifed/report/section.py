@@ -25,6 +25,8 @@ from replifed.report.artefacts import stamp_of
 from replifed.report.curves import curves, in_words, read
 from replifed.store import hashes
 
+_SENTENCES = 3  # of a caption, before the rest is folded away
+
 
 def artefact_section(
     key: str,
@@ -45,17 +47,19 @@ def artefact_section(
     numbers : what the caption takes its numbers from.
     """
     title = described.title if described else key
-    caption = named(described.caption, f"{folder.name}/{key}", numbers) if described else ""
+    whole = named(described.caption, f"{folder.name}/{key}", numbers) if described else ""
+    caption, more = folded(whole)
     table, png, markdown = (folder / f"{key}.{suffix}" for suffix in ("csv", "png", "md"))
     hashes.check([table, png, markdown])
     frame = read(table) if table.is_file() else pd.DataFrame()
     drawn = curves(described, frame) if isinstance(described, Grid) and len(frame) else None
-    alt = f"{title}. {in_words(described, frame)}" if drawn else caption or title
+    alt = f"{title}. {in_words(described, frame)}" if drawn else whole or title
     module = part(folder.name, "figures" if png.is_file() else "tables")
     return {
         "key": key,
         "title": title,
         "caption": caption,
+        "more": more,
         "csv": f"{folder.name}/{key}.csv",
         "files": _files(key, folder, page_folder) if page_folder else [],
         "code": _code(module, page_folder) if described else ("", ""),
@@ -67,6 +71,16 @@ def artefact_section(
         "tables": _markdown_tables(markdown) if markdown.is_file() and not png.is_file() else [],
         **_outcome([claim for claim in claims if claim["artefact"] == key]),
     }
+
+
+def folded(caption: str) -> tuple[str, str]:
+    """Return the first sentences of a caption, at most three, and the rest.
+
+    >>> folded("One. Two by Li et al. 2020. Three: a. Four. Five.")
+    ('One. Two by Li et al. 2020. Three: a.', 'Four. Five.')
+    """
+    sentences = re.split(r"(?<=[.”]) (?=[A-Z“])", caption)
+    return " ".join(sentences[:_SENTENCES]), " ".join(sentences[_SENTENCES:])
 
 
 def link(file: Path, folder: Path) -> str:
