@@ -24,6 +24,7 @@ from replifed.engine.simulate import History, objective, simulate
 from replifed.errors import ConfigError, ReplifedError, unknown_name
 from replifed.figures.lines import numbered
 from replifed.network.participation import MANY, Asked, Law, handed
+from replifed.network.times import Size, rates, with_seconds
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
 
     from replifed.data.findings import Finding
 
-# What a run has used, by the name of an axis.
+# What a run has used, by the name of an axis; and time, which `plot` and `table` compute.
 _USED = {
     "rounds": ("round", "communication rounds"),
     "bits": ("bits", "bits, up and down, all clients"),
     "gradients": ("sample_gradients", "sample gradients"),
+    "time": ("seconds", "time, s"),
 }
 _EXACT = 1e-15  # a smaller gap is rounding
 # Methods whose legend has room beside their curves, and entries of a column of one outside.
@@ -355,9 +357,30 @@ class Comparison:
     """Runs of several methods on one problem: `frame`, with a column method and one gap."""
 
     frame: pd.DataFrame
+    size: Size | None = None
+    """Clients, coordinates and samples of the problem, for the time of a round."""
 
-    def plot(self, x: str = "rounds") -> Figure:
-        """Gap against "rounds", "bits" or "gradients": median over seeds, with their range.
+    def timed(self, time: str) -> pd.DataFrame:
+        """Return the runs with a column seconds, computed from what they have recorded.
+
+        Parameters
+        ----------
+        time : str
+            As `replifed compare --time` takes it: "phone", "hospital", "datacentre", or
+            "uplink=1Mbps,downlink=10Mbps,latency=50ms,gradient=1us" and "spread=0.5" (`network.times`).
+        """
+        given = rates(_text(time, "time"))
+        if self.size is None:
+            raise ConfigError("this comparison does not say how large its problem is: make one with compare")
+        runs = [
+            with_seconds(own, self.size, given, "seed") for _, own in self.frame.groupby("method", sort=False)
+        ]
+        return pd.concat(runs)
+
+    def plot(self, x: str = "rounds", *, time: str | None = None) -> Figure:
+        """Gap against "rounds", "bits", "gradients" or "time": median over seeds, with their range.
+
+        Time needs what it costs, as `timed` takes it.
 
         Returns
         -------
@@ -366,8 +389,11 @@ class Comparison:
         """
         if _text(x, "x") not in _USED:
             raise ReplifedError(f"x = {x!r}: must be one of {', '.join(_USED)}")
+        if (x == "time") != (time is not None):
+            raise ConfigError('x="time" and time="phone", or another time, go together')
         column, label = _USED[x]
-        methods = list(self.frame.groupby("method", sort=False))
+        frame = self.frame if time is None else self.timed(time)
+        methods = list(frame.groupby("method", sort=False))
         columns = -(-len(methods) // _IN_A_COLUMN) if len(methods) > _BESIDE else 0  # of a legend outside
         figure = Figure(figsize=(5 + 1.8 * columns, 3.4), layout="constrained")
         axes = figure.add_subplot()
@@ -385,7 +411,7 @@ class Comparison:
             axes.legend()
         return figure
 
-    def table(self, target: float = 1e-4) -> pd.DataFrame:
+    def table(self, target: float = 1e-4, *, time: str | None = None) -> pd.DataFrame:
         """Median use of each method from when on its gap stays at most `target` times that at the start.
 
         Reached means that it stays there to the end, at least for the last tenth of the rounds. Seeds that
@@ -394,15 +420,16 @@ class Comparison:
         Returns
         -------
         DataFrame
-            A line a method: round, bits and sample_gradients, NaN where half of the seeds or more do not get
-            there; touch, the round of the first time; gap, at the end, as a share of that at the start,
-            infinite where it diverged; runs, how many of the `seeds` are no copies of another one (1 where
-            nothing is drawn), so that only these are independent.
+            A line a method: round, bits and sample_gradients, and with `time` (as of `timed`) seconds, NaN
+            where half of the seeds or more do not get there; touch, the round of the first time; gap, at the
+            end, as a share of that at the start, infinite where it diverged; runs, how many of the `seeds`
+            are no copies of another one (1 where nothing is drawn), so that only these are independent.
         """
         if not isinstance(target, Real) or not 0 < target < np.inf:
             raise ConfigError(f"target = {target!r}: must be a number above 0")
         rows = {}
-        for name, own in self.frame.groupby("method", sort=False):
+        frame = self.frame if time is None else self.timed(time)
+        for name, own in frame.groupby("method", sort=False):
             share = own["gap"] / own.groupby("seed")["gap"].transform("first")
             own = own.assign(replicate=own["seed"], gap=share)
             first = used_until(own, [target], touch=True)[target, "round"]
@@ -440,7 +467,8 @@ def compare(
     ]
     frame = pd.concat(runs, ignore_index=True)
     frame["gap"] = np.maximum(frame["objective"] - _least(problem, frame["objective"]), _EXACT)
-    return Comparison(frame)
+    samples = float(np.sum(problem.sizes, axis=-1).mean())
+    return Comparison(frame, Size(problem.n_clients, problem.dim, samples))
 
 
 def _least(problem: Any, seen: pd.Series) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -16,28 +16,42 @@ from replifed.claims.units import UNITS
 from replifed.intervals import mean_interval
 
 USES = {"round": "rounds", "bits": "bits", "sample_gradients": "sample gradients"}
+# Time is used, too, where a history has it (`network.times`).
+EVERY_USE = {**USES, "seconds": "time"}
 # Of `pairs`, after the problem.
 COLUMNS = (
     *("first", "second", "problem", "target", "used", "seeds", "runs"),
     *("difference", "ci_low", "ci_high", "p", "p_holm"),
 )
-_LEAST_GAP = 1e-12  # smaller ones are rounding
+_LEAST = {"gap": 1e-12, "seconds": 1e-12}  # smaller gaps are rounding, and no round takes less time
 # Verdicts as `matrix` shows them.
 _MARKS = {"fewer": "<", "more": ">", "neither": "·", "one run": "1"}
 
 
+def uses_of(histories: Iterable[pd.DataFrame]) -> list[str]:
+    """Return what all of these histories count: rounds, bits, sample gradients, and time if they have it."""
+    timed = all("seconds" in history for history in histories)
+    return [use for use in EVERY_USE if timed or use in USES]
+
+
 def used_until(
-    history: pd.DataFrame, targets: Sequence[float], value: str = "gap", *, touch: bool = False
+    history: pd.DataFrame,
+    targets: Sequence[float],
+    value: str = "gap",
+    *,
+    touch: bool = False,
+    uses: Sequence[str] | None = None,
 ) -> dict[tuple[float, str], Sample]:
     """Effort of each seed from when on its `value` stays at most a target, by target and use.
 
     Reached as `curves.rounds_to` has it, or with `touch` at the first time, whatever comes later. A seed that
-    never reaches it has used at least its total at the end.
+    never reaches it has used at least its total at the end. `uses` are columns, by default `uses_of`.
     """
     history = history.assign(bits=history["bits_up"] + history["bits_down"])
     gaps = curves(history, value)
     totals = {"round": np.broadcast_to(gaps.rounds, gaps.values.shape)}
-    totals |= {used: curves(history, used).values for used in USES if used != "round"}
+    counted = uses_of([history]) if uses is None else uses
+    totals |= {used: curves(history, used).values for used in counted if used != "round"}
     used_by = {}
     for target in targets:
         there = rounds_to(gaps, target, touch=touch)
@@ -66,9 +80,12 @@ def pairs(
     "neither" elsewhere. Copies of a run (`copies`) count once: of `seeds` repetitions `runs` are left, and
     where that is one, its verdict is "one run", without an interval or p.
     """
-    wanted = [(target, use) for use in USES for target in targets] or [(np.nan, "gap")]
+    uses = uses_of(histories.values())
+    wanted = [(target, use) for use in uses for target in targets] or [(np.nan, "gap")]
     used = {
-        name: used_until(history, targets, value) if targets else {wanted[0]: at_the_end(history, value)}
+        name: used_until(history, targets, value, uses=uses)
+        if targets
+        else {wanted[0]: at_the_end(history, value)}
         for name, history in histories.items()
     }
     copied = {name: originals(history) for name, history in histories.items()}
@@ -116,7 +133,7 @@ def _compared(difference: Sample, kept: Sequence[Any]) -> dict[str, Any]:
 
 
 def _logarithm(sample: Sample, use: str) -> Sample:
-    least = _LEAST_GAP if use == "gap" else 1.0  # no effort is less than one
+    least = _LEAST.get(use, 1.0)  # no count is less than one
     return sample.map(lambda values: np.log10(np.maximum(values, least)))
 
 

@@ -75,6 +75,11 @@ def add(commands: Any) -> None:
     compare.add_argument("--average", metavar="NAME", help=text)
     text = "run methods whose papers have no form for cohorts, too, with all clients"
     compare.add_argument("--everyone", action="store_const", const=True, help=text)
+    text = (
+        "time of rounds, computed from what was recorded: phone, hospital, datacentre, and changes such as "
+        "uplink=1Mbps,downlink=10Mbps,latency=50ms,gradient=1us,spread=0.5"
+    )
+    compare.add_argument("--time", metavar="RATES", help=text)
     compare.add_argument(
         "--vary",
         action="store_true",
@@ -119,7 +124,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         raise ConfigError("two methods have the same name; give them as NAME=FILE:CLASS")
     for source in methods.values():
         _check_own(source)
-    keys = ("data", "against", "partition", "clients", "sizes", *COHORTS, "everyone")
+    keys = ("data", "against", "partition", "clients", "sizes", *COHORTS, "everyone", "time")
     requested = {key: getattr(arguments, key) for key in keys if getattr(arguments, key) not in (None, [])}
     if arguments.vary:
         requested["vary"] = {}
@@ -137,7 +142,8 @@ def _compare(arguments: argparse.Namespace) -> int:
     status = call_snakemake("compare", arguments, settings)
     if status == 0 and not arguments.dry_run:
         folder = Path(loaded["paths"]["figures"], "compare")
-        names = ["fig1.pdf", "table1.md", "pairs.md", "cohorts.md", "partition.pdf", "heterogeneity.md"]
+        names = ["best.md", "fig1.pdf", "where.pdf", "boxes.pdf", "table1.md", "table1.tex", "paper.pdf"]
+        names += ["pairs.md", "cohorts.md", "partition.pdf", "heterogeneity.md"]
         names += ["vary.pdf", "vary_axes.md"] if arguments.vary else []
         files = [folder / name for name in (*names, "report.html")]
         made = [file for file in files if file.is_file()]

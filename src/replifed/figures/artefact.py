@@ -27,6 +27,8 @@ class Made(NamedTuple):
     stamped: bool = True  # whether its CSV has columns that name the data and the scale
     pages: Sequence[str] = ()  # columns of the table: each combination of their values is a page of the PDF
     texts: Sequence[str] = ()  # columns that hold texts, even where these look like numbers: 007 is not 7
+    # These numbers, and a remark on the data, as LaTeX; by default its tables as they are.
+    latex: Callable[[pd.DataFrame, str], str] | None = None
 
     def pages_of(self, frame: pd.DataFrame) -> list[Any]:
         """Return the picture, or one for each page."""

@@ -29,6 +29,8 @@ _NOTES = "notes"  # id of a panel's remarks
 _SIZE, _LINE, _FREE, _BELOW_TITLE = 7.0, 8.4, 3.0, 6.0
 _LABELS = 0.55  # inches left of a panel, for the numbers and the label of its vertical axis
 ENDS = Line("ends of wide bands", GREY, "-", "", 0.6)  # for a legend
+# Marks at the end of a curve that stops before others, and why it does.
+_AT_THE_FLOOR, _ALL_RUN = "1", "|"
 
 
 class Scale(NamedTuple):
@@ -296,6 +298,32 @@ def _plot_band(axes: Axes, curve: pd.DataFrame, line: Line, x: str, scale: Scale
         return False
     axes.fill_between(at, low, high, color=line.color, alpha=0.16, linewidth=0, zorder=2)
     return True
+
+
+def mark_ends(
+    axes: Axes, frame: pd.DataFrame, series: str, lines: Mapping[Any, Line], x: str, floor: float
+) -> dict[str, Line]:
+    """Mark curves that stop before the end of a panel, but for those that diverged, which have a cross.
+
+    Return the entries of a legend that say why, by mark: they ended at the `floor`, or their rounds are over.
+    """
+    far, marks = frame[x].max(), {}
+    for key, line in lines.items():
+        curve = frame[frame[series] == key].sort_values("round" if "round" in frame else x)
+        if not len(curve) or ("alive" in curve and curve["diverged"].iloc[0] == curve["seeds"].iloc[0]):
+            continue
+        end = curve.iloc[-1]
+        value = end[centre_of(curve)]
+        if value > floor and end[x] > 0.99 * far:
+            continue
+        mark = _AT_THE_FLOOR if value <= floor else _ALL_RUN
+        height = max(value, axes.get_ylim()[0])
+        axes.plot(
+            end[x], height, mark, color=line.color, markersize=7, markeredgewidth=1.6, clip_on=False, zorder=5
+        )
+        said = f"stops at {floor:g} (rounding)" if mark == _AT_THE_FLOOR else "all rounds are run"
+        marks[mark] = Line(said, GREY, "none", mark, 1.6, 6.0)
+    return marks
 
 
 def _divergence(axes: Axes, curve: pd.DataFrame, line: Line, x: str, scale: Scale) -> list[str]:

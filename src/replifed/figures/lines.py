@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from replifed.errors import ConfigError, unknown_name
@@ -61,6 +61,22 @@ def _known(kind: str, word: str, words: Mapping[str, Any]) -> Any:
     if word not in words:
         raise ConfigError(unknown_name(kind, word, words))
     return words[word]
+
+
+# Of curves that would have the colour and the marker of another one, in this order.
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "p", "h", "<", ">", "d", "8", "H")
+
+
+def told_apart(lines: Mapping[Any, Line], shown: Iterable[Any]) -> dict[Any, Line]:
+    """Return lines of which no two that are `shown` share colour and marker; colours and dashes stay."""
+    found, taken = dict(lines), set()
+    for key in [key for key in lines if key in set(shown)]:
+        line = found[key]
+        free = (line.marker, *(one for one in _MARKERS if one != line.marker))
+        marker = next((one for one in free if (line.color, one) not in taken), line.marker)
+        taken.add((line.color, marker))
+        found[key] = line._replace(marker=marker)
+    return found
 
 
 # A sequence (three levels of heterogeneity, four numbers of local steps) keeps its order of entries.

@@ -49,7 +49,7 @@ class By:
 
 
 class X:
-    """A panel for each horizontal axis, which is a column of the table."""
+    """A panel for each horizontal axis, a column of the table; those that it lacks are left out."""
 
     def __init__(self, *columns: str) -> None:
         self.columns = columns
@@ -218,7 +218,9 @@ def strips(parts: Sequence[str | By | X], frame: pd.DataFrame) -> list[Strip]:
     by = [part for part in dimensions if isinstance(part, By)]
     occurring = set(frame[[part.column for part in by]].itertuples(index=False, name=None))
     choices = [
-        part.columns if isinstance(part, X) else part.order(frame[part.column].tolist())
+        [column for column in part.columns if column in frame]
+        if isinstance(part, X)
+        else part.order(frame[part.column].tolist())
         for part in dimensions
     ]
     combinations = []

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from replifed.figures.curves import ENDS, align_titles, entitle, panel_inches, plot_curves
+from replifed.figures.curves import ENDS, align_titles, entitle, mark_ends, panel_inches, plot_curves
 from replifed.figures.lines import Line
 from replifed.figures.panels import Curves, Strip, select, strips
 from replifed.figures.style import canvas, legend, of_seeds, panel_width, styled
@@ -60,6 +60,8 @@ class Picture(Curves):
     # Called with the axes of a panel, its curves, the lines, and the column that tells the curves apart.
     annotate: Callable[[Axes, pd.DataFrame, Mapping[Any, Line], str], object] | None = None
     others: Sequence[Line] = ()  # further entries of the legend
+    floor: float | None = None  # a value at which curves stop: marks at their ends say so
+    headed: bool = True  # whether the title stands above; in a paper the caption has it
     width: float = 4.6  # of a panel, in inches
     height: float = 2.6
     legend_columns: int = 4
@@ -78,6 +80,7 @@ class Picture(Curves):
         made, cells = self._lay_out(frame, page)
         lines = self.lines_of(frame)
         wide_bands = [self._draw(cell, lines) for cell in cells]
+        marks = {mark: line for cell in cells for mark, line in self._mark_ends(cell, lines).items()}
         fixed, varying = self._settings(frame)
         if not self.panel_legends:
             self._explain_settings(cells, lines, varying)
@@ -89,8 +92,9 @@ class Picture(Curves):
                 if line.explained:
                     entries.append(line._replace(label=", ".join([line.label, *fixed.get(key, [])])))
         entries += [*self.others, *(one.line for one in self.references_in(frame))]
-        entries += [ENDS] * any(wide_bands)
-        legend(made, entries, columns=self.legend_columns, remark=of_seeds(frame))
+        entries += [*[ENDS] * any(wide_bands), *marks.values()]
+        if entries:
+            legend(made, entries, columns=self.legend_columns)
         return made
 
     # -- Layout ------------------------------------------------------------------------------------------
@@ -100,10 +104,11 @@ class Picture(Curves):
         rows, columns = strips(self.rows, frame), strips(self.columns, frame)
         across = min(self.wrap or len(columns), len(columns))
         down = -(-len(columns) // across)  # lines of panels that a row takes
+        said = (self.prefix, self.title, page.label, of_seeds(frame))
         made, axes = canvas(
             len(rows) * down,
             across,
-            title=" · ".join(filter(None, (self.prefix, self.title, page.label))),
+            title=" · ".join(filter(None, said)) if self.headed else "",
             width=self.width,
             height=self.height,
         )
@@ -168,6 +173,12 @@ class Picture(Curves):
             own = [line for line in self.lines_of(panel).values() if line.explained]
             explain(ax, own, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return wide
+
+    def _mark_ends(self, cell: _Cell, lines: Mapping[Any, Line]) -> dict[str, Line]:
+        """Mark where curves stop, if there is a floor; return the entries of the legend by mark."""
+        if self.floor is None:
+            return {}
+        return mark_ends(cell.ax, cell.frame, self.series, lines, cell.x, self.floor)
 
     # -- Legend and settings -----------------------------------------------------------------------------
 

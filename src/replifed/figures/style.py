@@ -67,7 +67,7 @@ RC: dict[Any, Any] = {
 }
 
 # Inches kept free above and below the panels, for the title, and for stamp and legend: edges, and a line.
-_TITLE, _EDGES, _LINE = 0.36, 0.14, 0.17
+_TITLE, _NO_TITLE, _EDGES, _LINE = 0.36, 0.06, 0.14, 0.17
 
 
 def styled(draw):
@@ -85,7 +85,7 @@ def canvas(
     """
     height *= (panel_width(width, cols) / width) ** 0.5
     width = panel_width(width, cols)
-    total = (cols * width, rows * height + _TITLE)
+    total = (cols * width, rows * height + (_TITLE if title else _NO_TITLE))
     made = Figure(figsize=total, dpi=DPI)
     FigureCanvasAgg(made)
     inside = rows * height / total[1]
@@ -128,7 +128,7 @@ def panel_width(width: float, cols: int) -> float:
 
 
 def of_seeds(frame: Any) -> str:
-    """Return the number of repetitions behind a table in words, "" if it says nothing of them."""
+    """Return the number of repetitions, for a title; "" if the table has none."""
     for column, name in (("seeds", "seed"), ("sets", "data set")):
         # Lines that are no measurement have none.
         counts = [int(count) for count in frame.get(column, ()) if count > 0]
@@ -140,18 +140,8 @@ def of_seeds(frame: Any) -> str:
 
 
 @styled
-def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6, remark: str = "") -> None:
-    """Draw one legend for all panels, below them, in a strip of its own, of at most `columns` columns.
-
-    Above it, at the right edge, stands a remark on all panels, such as the number of seeds.
-    """
-    if remark:
-        _heighten(made, _LINE, below=True)
-        width, height = made.get_size_inches()
-        told = made.text(1 - 0.08 / width, 0.02 / height, remark, va="bottom", ha="right", color="#555555")
-        told.set_in_layout(False)
-    if not lines:
-        return
+def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
+    """Draw one legend for all panels, below them, in a strip of its own, of at most `columns` columns."""
     # About 15 characters of 8 points to an inch, with a line and the gap between columns.
     widest = max((len(line.label) for line in lines), default=0) / 15 + 0.65
     columns = max(1, min(columns, len(lines), int(made.get_size_inches()[0] / widest)))
@@ -191,7 +181,7 @@ def stamp(made: Figure, data: str, scale: str, head: str = "NOT THE PAPER'S DATA
     height += strip
     drawn = made.text(
         0.12 / width,
-        1 - (_TITLE + strip / 2) / height,
+        1 - ((_TITLE if made.texts else _NO_TITLE) + strip / 2) / height,
         "\n".join(lines),
         va="center",
         ha="left",
@@ -211,9 +201,7 @@ def _heighten(made: Figure, strip: float, *, below: bool = False) -> None:
     made.set_size_inches(width, height + strip)
     for text in made.texts:
         x, y = text.get_position()
-        # A strip below lifts all; one above lifts but what stands at the top.
-        from_top = below or text.get_va() != "bottom"
-        text.set_position((x, 1 - (1 - y) * share if from_top else y * share))
+        text.set_position((x, 1 - (1 - y) * share))
     layout = made.get_layout_engine()
     if isinstance(layout, ConstrainedLayoutEngine):
         left, bottom, across, inside = layout.get()["rect"]

@@ -74,7 +74,7 @@ class Inputs:
     @property
     def options(self) -> Any:
         """The artefact's own settings, as attributes."""
-        return SimpleNamespace(**self._settings["artefact"]["settings"])
+        return SimpleNamespace(**self._settings["artefact"].get("settings", {}))
 
     def _experiment(self, name: str) -> Any:
         """Settings of an experiment, an object of the paper's class."""

@@ -415,7 +415,10 @@ def _print_table(made: Artefact, frame: Any, outputs: dict[str, Path], data: str
     note = "; ".join(filter(None, (data, "" if scale == "paper" else f"scale: {scale}")))
     tables = _readable(made, frame)
     markdown, latex = _markdown(made, tables), []
-    for title, table in tables.items():
+    of_paper = getattr(made, "latex", None)
+    if of_paper is not None:
+        latex.append(of_paper(frame, note))
+    for title, table in tables.items() if of_paper is None else ():
         caption = "; ".join(filter(None, (made.title, title, note)))
         latex.append(table.style.hide(axis="index").to_latex(hrules=True, caption=caption))
     write_text(outputs["md"], "\n\n".join([*markdown, *([f"*{note}*"] if note else [])]) + "\n")

@@ -37,7 +37,7 @@ def opened(caption: str, count: int) -> tuple[str, str]:
     >>> opened("Error, see eq. (2). Lines are means. Bands are ranges.", 2)
     ('Error, see eq. (2). Lines are means.', 'Bands are ranges.')
     """
-    sentences = re.split(r"(?<=[.:]) (?=[A-Z])", caption)
+    sentences = re.split(r"(?<=[.”]) (?=[A-Z“])", caption)
     return " ".join(sentences[:count]), " ".join(sentences[count:])
 
 

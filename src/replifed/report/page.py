@@ -216,9 +216,10 @@ def _paper(
         | ({"command": section["made_by"]} if "made_by" in section else {})
         for key, entry in in_order(section["artefacts"])
     }
-    # What the paper has comes first. A comparison makes no promises, and all of it is its own.
+    # What the paper has comes first, or what it names so; of a comparison, which promises nothing, all.
     promises = any(map(scores.is_main, stated))
-    papers_own = [key for key in artefacts if is_own(key) or not promises] or list(artefacts)
+    first = [key for key in about.get("first", ()) if key in artefacts]
+    papers_own = first or [key for key in artefacts if is_own(key) or not promises] or list(artefacts)
     return {
         "key": name,
         "name": about.get("name", name),

@@ -10,7 +10,8 @@ from typing import Any, get_args
 from replifed.algorithms.registry import BUILT_IN, INSTALLED
 from replifed.data.catalogue import CATALOGUE, offered
 from replifed.data.generated import FORMS, is_generated, settings_of
-from replifed.errors import unknown_name
+from replifed.errors import ConfigError, unknown_name
+from replifed.network import times
 from replifed.parts import COMPARED
 from replifed.settings import cohorts, partitions, variations
 from replifed.settings.fields import Loss
@@ -21,6 +22,8 @@ _EVERY_METHOD = get_args(Loss)
 # Data sets of the catalogue that a comparison has if it names them; and samples of a client, at most.
 IMAGES = ("mnist", "fashion_mnist")
 _SAMPLES = 300
+# Problems whose quartiles a box shows.
+_BOXES_FROM = 3
 
 
 def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -46,9 +49,18 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
         if "vary" in requested:
             designs[key] = variations.Design(changed, whole, requested, [*own, *against])
     runs = {name: one["methods"] for name, one in experiments.items()}
-    table = {"kind": "table", "runs": runs, "tuned": runs}
-    artefacts = {"fig1": {"kind": "figure", "runs": runs}, "table1": table, "pairs": table}
-    if split := [name for name, one in experiments.items() if "partition" in one]:
+    split = [name for name, one in experiments.items() if "partition" in one]
+    read: dict[str, Any] = {"runs": runs}
+    if "time" in requested:  # of each client, of which partitions tell the number
+        read |= {"settings": {"time": requested["time"]}, **({"partitions": split} if split else {})}
+    table = {"kind": "table", "tuned": runs, **read}
+    artefacts = {"fig1": {"kind": "figure", **read}, "table1": table, "pairs": table}
+    artefacts |= {"best": table, "paper": {"kind": "figure", **read}}
+    if "time" in requested:
+        artefacts["where"] = {"kind": "figure", **read}
+    if len(runs) >= _BOXES_FROM:
+        artefacts["boxes"] = {"kind": "figure", "tuned": runs, **read}
+    if split:
         artefacts["partition"] = {"kind": "figure", "partitions": split}
         artefacts["heterogeneity"] = {"kind": "table", "partitions": split}
     if given := [name for name in split if experiments[name]["partition"]["clusters"] == "given"]:
@@ -154,6 +166,11 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
     if found:  # no problem can be made of these
         yield from found
         return
+    if "time" in requested:
+        try:
+            times.rates(requested["time"])
+        except ConfigError as error:
+            yield ("comparison", "time"), str(error)
     known = problems(config)
     for name in datasets:
         if name in config[COMPARED]["experiments"] or name in CATALOGUE:

@@ -10,7 +10,7 @@ import pandas as pd
 from replifed.algorithms.base import without_form
 from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.figures.artefact import Made
-from replifed.figures.lines import Line
+from replifed.figures.lines import Line, told_apart
 from replifed.papers.cross import paper
 from replifed.papers.cross.figures import labels, lines
 
@@ -24,8 +24,13 @@ _CAPTION = (
 
 
 def lines_of(frame: pd.DataFrame) -> dict[str, Line]:
-    """Return the lines of all methods; beside cohorts, those that run with all clients say so."""
-    every, experiments = lines(), frame["experiment" if "experiment" in frame else "problem"]
+    """Return the lines of all methods; no two of those in the table share colour and marker.
+
+    Beside cohorts, those that run with all clients say so.
+    """
+    columns = [name for name in ("method", "first", "second", "best") if name in frame]
+    every = told_apart(lines(), pd.unique(frame[columns].to_numpy().ravel()))
+    experiments = frame["experiment" if "experiment" in frame else "problem"]
     if not experiments.astype(str).str.contains("_cohort_").any():
         return every
     full = {name for name in METHODS if without_form(method_class(name))}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pandas as pd
 from replifed.algorithms.looks import method_lines
 from replifed.algorithms.registry import METHODS, method_class
 from replifed.claims.curves import at_the_end
-from replifed.claims.pairs import USES, matrix, pairs, profile, used_until
+from replifed.claims.pairs import EVERY_USE, USES, matrix, pairs, profile, used_until
 from replifed.claims.samples import independent, originals, told
 from replifed.engine.audit import differences
 from replifed.engine.trials import Spent
@@ -33,9 +32,9 @@ _AXES = {
 }
 
 
-def gaps(inputs: Any) -> pd.DataFrame:
-    """Median gaps, without all after the first round at the floor."""
-    by, axes = ["experiment", "method"], ["bits", "sample_gradients"]
+def gaps(inputs: Any, axes: Sequence[str] = ("bits", "sample_gradients")) -> pd.DataFrame:
+    """Median gaps, without all after the first round at the floor; `axes` are those beside rounds."""
+    by = ["experiment", "method"]
     frame = averages(inputs.histories(), by, ["gap"], centre="median", band="range", axes=axes)
     curves = (frame["median"] <= FLOOR).groupby([frame["experiment"], frame["method"]])
     passed = curves.transform(lambda low: low.shift(fill_value=False).cummax())
@@ -76,22 +75,28 @@ def _by_group(frame: pd.DataFrame) -> pd.DataFrame:
 
 _PAGES = "The PDF has a page each for rounds, bits and sample gradients."
 
-figure = partial(
-    Grid,
+ON_AXES = {"round": "communication rounds", "bits": "bits sent", "sample_gradients": "sample gradients"}
+_LAYOUT: dict[str, Any] = dict(
     prefix=paper.PAPER["name"],
     source=gaps,
     pages=[X("round", "bits", "sample_gradients")],
     columns=[By("experiment", paper.PROBLEMS)],
     wrap=2,
     series="method",
-    x={"round": "communication rounds", "bits": "bits sent", "sample_gradients": "sample gradients"},
+    x=ON_AXES,
     y="relative gap",
     log_y=True,
     limits=(FLOOR / 3, 3.0),
+    floor=FLOOR,
     width=4.2,
     height=2.5,
     legend_columns=5,
 )
+
+
+def figure(name: str, *, kind: type[Grid] = Grid, **more: Any) -> Grid:
+    """Return a figure of gaps, in the layout of all of them but for what is said of it."""
+    return kind(name, **{**_LAYOUT, **more})
 
 
 def lines() -> dict[str, Line]:
@@ -230,13 +235,15 @@ def _line(label: str, rows: pd.DataFrame, reached: bool) -> dict[str, str]:
     line = {"method": f"{label} ({copies})" if copies else label, "gap": _gap(one)}
     for row in rows.itertuples() if reached else ():
         text = median_and_range(row, ".3g")
-        line[USES[row.used]] = text.partition(" [")[0] if row.runs == 1 else text
+        line[EVERY_USE[row.used]] = text.partition(" [")[0] if row.runs == 1 else text
         if row.used == "round":
             line["first touch"] = f"{row.touch:.3g}" if np.isfinite(row.touch) else "–"
     cost = str(Spent(one.tuning_runs, one.tuning_rounds, one.tuning_bits))
     if one.tuning_budget:
         cost = cost.replace(" runs", f" of {one.tuning_budget:,.0f} runs", 1)
     line["tuning"] = "; ".join(filter(None, (cost if one.tuning_runs else "", one.tuning_note)))
+    if "not_tuned" in rows:
+        line["not tuned"] = one.not_tuned
     if "audit" in rows:
         line["audit"] = one.audit if isinstance(one.audit, str) else ""
     return line

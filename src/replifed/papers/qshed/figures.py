@@ -168,16 +168,15 @@ def _draw_choices(frame: pd.DataFrame) -> Figure:
     panels = list(dict.fromkeys(zip(frame["experiment"], frame["channel"], strict=True)))
     lines = {name: line for name, line in LINES.items() if (frame["curve"] == name).any()}
     shown = [case for case in CASES if (frame["case"] == case).any()]
-    made, axes = canvas(
-        1, len(panels), title="Q-SHED · What the paper leaves open", width=3.5, height=0.24 * len(shown) + 0.9
-    )
+    title = " · ".join(filter(None, ("Q-SHED · What the paper leaves open", of_seeds(frame))))
+    made, axes = canvas(1, len(panels), title=title, width=3.5, height=0.24 * len(shown) + 0.9)
     for ax, (experiment, channel) in zip(axes[0], panels, strict=True):
         one = frame[(frame["experiment"] == experiment) & (frame["channel"] == channel)]
         _draw_choices_of(ax, one, lines, shown)
         ax.set_title(f"{EXPERIMENTS[experiment]}, {CHANNELS[channel]}", loc="left")
         ax.set_xlabel("rounds to 1e-6")
         ax.set_yticks(range(len(shown)), [CASES[case] if ax is axes[0][0] else "" for case in shown])
-    legend(made, [*lines.values()], remark=of_seeds(frame))
+    legend(made, [*lines.values()])
     return made
 
 
