@@ -465,8 +465,8 @@ class Comparison:
             A line a method: round, bits and sample_gradients, and with `time` (as of `timed`) seconds, NaN
             where half of the seeds or more do not get there; touch, the round of the first time; gap, at the
             end, as a share of that at the start, infinite where it diverged; runs, how many of the `seeds`
-            are no copies of another one (1 where nothing is drawn), so that only these are independent; accuracies at
-            the end, medians over seeds.
+            are no copies of another one (1 where nothing is drawn), so that only these are independent;
+            accuracies at the end, medians over seeds.
         """
         if not isinstance(target, Real) or not 0 < target < np.inf:
             raise ConfigError(f"target = {target!r}: must be a number above 0")
