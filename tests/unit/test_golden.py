@@ -28,7 +28,7 @@ CLAIMS = {claim.id: claim for claim in every_claim()}
 NEARLY_ZERO = (
     *("fedmm.fig1.movielens.monotone.", "fedmm.fig1.synthetic_homogeneous.monotone."),
     *("fedplt.fig3.exact", "fedplt.fig3.faster.", "fedplt.uncoordinated.faster."),
-    "fedplt.table2.accelerated.",
+    *("fedplt.table2.accelerated.", "fedht.fig3.simulation2.support.further."),
 )
 
 
