@@ -23,7 +23,7 @@ from replifed.engine.simulate import simulate
 from replifed.operators.hard_threshold import threshold_by_class
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers import jobs
-from replifed.papers.fedgradmp import experiments, limits, measures, problems
+from replifed.papers.fedgradmp import experiments, measures, problems
 from replifed.papers.fedgradmp.claims import CLAIMS
 from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.figures import FIGURES
@@ -154,9 +154,9 @@ def test_a_limit_is_where_short_steps_lead():
         made = method(step=0.003, local_steps=2, **own)
         x = simulate(made, planted.problem, Streams(0, (1,)), rounds, record_every=rounds).state.x[0]
         name, end = method.__name__.lower(), float(np.linalg.norm(x - planted.solution))
-        assert end == pytest.approx(limits.limit(name, planted, **own), rel=0.02)
-    assert limits.limit("fedmid", planted, 0.1) == limits.limit("feddualavg", planted, 0.2)
-    assert limits.limit("feddualavg", planted, 0.1) < 0.9 * end
+        assert end == pytest.approx(problems.limit(name, planted, **own), rel=0.02)
+    assert problems.limit("fedmid", planted, 0.1) == problems.limit("feddualavg", planted, 0.2)
+    assert problems.limit("feddualavg", planted, 0.1) < 0.9 * end
 
 
 def test_the_oracle_is_least_squares_on_the_true_support():
@@ -166,7 +166,7 @@ def test_the_oracle_is_least_squares_on_the_true_support():
         # The error of least squares is B'e, with B' the pseudo-inverse.
         e = planted.problem.y[0].ravel() - A @ planted.solution
         error = np.linalg.norm(np.linalg.pinv(A[:, held]) @ e)
-        assert limits.limit("fedgradmp", planted) == pytest.approx(error, abs=1e-12)
+        assert problems.limit("fedgradmp", planted) == pytest.approx(error, abs=1e-12)
 
 
 # -- theory --------------------------------------------------------------------------------------------

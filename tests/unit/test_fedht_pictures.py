@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from replifed.data.table import Table
 from replifed.papers.fedht.figures import FIGURES
-from replifed.papers.fedht.supports import apart, support_words, supports
+from replifed.papers.fedht.simulations import apart, support_words, supports
 from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build
 

@@ -28,6 +28,7 @@ from replifed.papers import jobs
 from replifed.papers.fedmm import experiments, measures
 from replifed.papers.fedmm.claims import CLAIMS
 from replifed.papers.fedmm.figures import FIGURES, TABLES
+from replifed.papers.fedmm.paper import SHORTER, best_asked
 from replifed.papers.fedmm.problems import (
     dictionary_problem,
     em_problem,
@@ -35,7 +36,6 @@ from replifed.papers.fedmm.problems import (
     transport_problem,
 )
 from replifed.papers.fedmm.settings import ExpectationMaximisation
-from replifed.papers.fedmm.steps import SHORTER, best_asked
 from replifed.papers.inputs import Inputs
 from replifed.parts import typed
 from replifed.randomness import Streams

@@ -26,7 +26,7 @@ from replifed.engine.trials import Check, Race, Trials, best_printed, tune_steps
 from replifed.network.participation import FixedSize
 from replifed.operators.projections import Thresholding
 from replifed.papers.fedgradmp import problems
-from replifed.papers.fedgradmp.limits import limit
+from replifed.papers.fedgradmp.problems import limit
 from replifed.progress import Progress, silent
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from replifed.engine.search import Grid, Search
 from replifed.engine.simulate import Metric, nonzeros, objective
 from replifed.engine.trials import Check, Spent, Trials, best_printed, tune_steps
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.papers.fedht.simulations import biased, planted, simulation, simulations
-from replifed.papers.fedht.supports import support_words
+from replifed.papers.fedht.simulations import biased, planted, simulation, simulations, support_words
 from replifed.problems.by_class import SoftmaxByClass
 from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel, in_span
