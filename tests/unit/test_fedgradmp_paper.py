@@ -436,7 +436,7 @@ def searched(digits):
     simulate = trials.simulate
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trials, "simulate", counted)
-        patch.setattr("replifed.engine.twins.simulate", counted)
+        patch.setattr("replifed.engine.perturbed.simulate", counted)
         return tune("fediterht", DIGITS, digits, None), asked
 
 
@@ -485,11 +485,11 @@ def test_no_step_on_digits_is_tried_twice(searched):
 
 def test_where_no_step_on_digits_is_stable_the_mean_of_five_repetitions_decides(digits, monkeypatch):
     """Planted: every run differs from its twins."""
-    twins = trials.simulate_with_twins
+    perturbed = trials.simulate_perturbed
     monkeypatch.setattr(
         trials,
-        "simulate_with_twins",
-        lambda *words, **more: (found := twins(*words, **more))._replace(
+        "simulate_perturbed",
+        lambda *words, **more: (found := perturbed(*words, **more))._replace(
             difference=np.ones_like(found.difference)
         ),
     )
@@ -538,9 +538,9 @@ def test_both_readings_of_the_step_are_run_on_digits(searched, digits):
 def test_one_run_serves_both_readings_where_they_agree(searched, digits, monkeypatch):
     same = {name: one | {"printed": one} for name, one in searched[0]["variants"].items()}
     rows = []
-    ran = plans.simulate_with_twins
+    ran = plans.simulate_perturbed
     monkeypatch.setattr(
-        plans, "simulate_with_twins", lambda *words, **more: rows.append(len(words[2])) or ran(*words, **more)
+        plans, "simulate_perturbed", lambda *words, **more: rows.append(len(words[2])) or ran(*words, **more)
     )
     frame = run("fediterht", DIGITS, {"variants": same}, digits, None)
     assert rows == [2, 2]
@@ -562,13 +562,13 @@ def test_thresholds_by_class_by_hand():
 def test_a_run_is_sensitive_where_a_twin_classifies_one_other_sample(digits, monkeypatch):
     """Planted: in one of two repetitions, one of ten thousand."""
     step = {"step": 0.03, "chaotic": False}
-    found, ran = {**step, "printed": step}, plans.simulate_with_twins
+    found, ran = {**step, "printed": step}, plans.simulate_perturbed
 
     def planted(algorithm, problem, streams, *words, **more):
         twinned = ran(algorithm, problem, streams, *words, **more)
         return twinned._replace(difference=1e-4 * (np.array(streams.replicates) == 2))
 
-    monkeypatch.setattr(plans, "simulate_with_twins", planted)
+    monkeypatch.setattr(plans, "simulate_perturbed", planted)
     frame = run("fedgradmp", DIGITS, {"variants": dict.fromkeys(["30", "60"], found)}, digits, None)
     assert (frame["chaotic"] == (frame["replicate"] == 2)).all()
 

@@ -271,9 +271,9 @@ def test_adversarial_training_that_hangs_on_rounding_tells_no_order(hangs, made)
 def test_transport_runs_beside_twins_say_whether_they_hang_on_rounding(made):
     """Adam divides by the gradient's size, so in single precision they part within a few rounds."""
     history = made.run("transport_2", "fedadam")
-    twins = made.section["experiments"]["transport_2"]["twin_replicates"]
-    assert set(twins) < set(history["replicate"])
-    assert (history["chaotic"] == history["replicate"].isin(twins)).all()
+    perturbed = made.section["experiments"]["transport_2"]["twin_replicates"]
+    assert set(perturbed) < set(history["replicate"])
+    assert (history["chaotic"] == history["replicate"].isin(perturbed)).all()
 
 
 def test_claims_say_what_seeds_share():

@@ -209,9 +209,9 @@ def _word(_: Any, seen: dict[str, NDArray], first: int) -> NDArray:
     return kept @ 2.0 ** np.arange(kept.shape[1])
 
 
-def supports(lines: pd.DataFrame, twin: str = "") -> NDArray:
-    """Supports of lines of a history, or those of a twin, as a mask (lines, coordinates)."""
-    end = f".{twin}" if twin else ""
+def supports(lines: pd.DataFrame, which: str = "") -> NDArray:
+    """Supports of lines of a history, or those of a perturbed run, as a mask (lines, coordinates)."""
+    end = f".{which}" if which else ""
     names = sorted(name for name in lines if name.startswith(NAME) and name.count(".") == 1)
     words = lines[[name + end for name in names]].to_numpy(np.float64)
     bits = words[..., None].astype(np.int64) >> np.arange(_BITS) & 1

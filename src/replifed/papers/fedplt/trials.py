@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.engine.perturbed import of_runs
 from replifed.engine.search import Grid, Search, search, search_each
 from replifed.engine.simulate import History, Metric, simulate
 from replifed.engine.trials import Spent
-from replifed.engine.twins import of_runs
 from replifed.network.participation import FixedSize
 from replifed.papers.fedplt.methods import Cell, Moduli, Values, build, times
 from replifed.problems.dense import DenseLinearModel
