@@ -45,13 +45,13 @@ class Runs:
     def data_kind(self, experiment):
         return self.kind, ""
 
-    def of_twins(self):
+    def of_perturbed(self):
         first, second = type(self)(), type(self)()
         first.moved, second.moved, first.kind, second.kind = 1.0, -1.0, self.kind, self.kind
         return [first, second]
 
-    def of_twinned(self):
-        return [self, *self.of_twins()]
+    def with_perturbed(self):
+        return [self, *self.of_perturbed()]
 
 
 def spread(mean, by=0.01, n=30):

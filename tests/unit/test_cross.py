@@ -352,7 +352,7 @@ def test_a_search_says_what_it_ran(dealt, monkeypatch):
         return history
 
     monkeypatch.setattr("replifed.engine.trials.simulate", counted)
-    monkeypatch.setattr("replifed.engine.twins.simulate", counted)
+    monkeypatch.setattr("replifed.engine.perturbed.simulate", counted)
     found = tune("fedlin", small(), *dealt)
     names, runs, rounds = zip(*calls, strict=True)
     assert found["trials"]["replicates"] == sorted({name for some in names for name in some})

@@ -23,7 +23,7 @@ from replifed.engine.simulate import simulate
 from replifed.operators.hard_threshold import threshold_by_class
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers import jobs
-from replifed.papers.fedgradmp import experiments, limits, measures, problems
+from replifed.papers.fedgradmp import experiments, measures, problems
 from replifed.papers.fedgradmp.claims import CLAIMS
 from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.figures import FIGURES
@@ -154,9 +154,9 @@ def test_a_limit_is_where_short_steps_lead():
         made = method(step=0.003, local_steps=2, **own)
         x = simulate(made, planted.problem, Streams(0, (1,)), rounds, record_every=rounds).state.x[0]
         name, end = method.__name__.lower(), float(np.linalg.norm(x - planted.solution))
-        assert end == pytest.approx(limits.limit(name, planted, **own), rel=0.02)
-    assert limits.limit("fedmid", planted, 0.1) == limits.limit("feddualavg", planted, 0.2)
-    assert limits.limit("feddualavg", planted, 0.1) < 0.9 * end
+        assert end == pytest.approx(problems.limit(name, planted, **own), rel=0.02)
+    assert problems.limit("fedmid", planted, 0.1) == problems.limit("feddualavg", planted, 0.2)
+    assert problems.limit("feddualavg", planted, 0.1) < 0.9 * end
 
 
 def test_the_oracle_is_least_squares_on_the_true_support():
@@ -166,7 +166,7 @@ def test_the_oracle_is_least_squares_on_the_true_support():
         # The error of least squares is B'e, with B' the pseudo-inverse.
         e = planted.problem.y[0].ravel() - A @ planted.solution
         error = np.linalg.norm(np.linalg.pinv(A[:, held]) @ e)
-        assert limits.limit("fedgradmp", planted) == pytest.approx(error, abs=1e-12)
+        assert problems.limit("fedgradmp", planted) == pytest.approx(error, abs=1e-12)
 
 
 # -- theory --------------------------------------------------------------------------------------------
@@ -436,7 +436,7 @@ def searched(digits):
     simulate = trials.simulate
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trials, "simulate", counted)
-        patch.setattr("replifed.engine.twins.simulate", counted)
+        patch.setattr("replifed.engine.perturbed.simulate", counted)
         return tune("fediterht", DIGITS, digits, None), asked
 
 
@@ -485,11 +485,11 @@ def test_no_step_on_digits_is_tried_twice(searched):
 
 def test_where_no_step_on_digits_is_stable_the_mean_of_five_repetitions_decides(digits, monkeypatch):
     """Planted: every run differs from its twins."""
-    twins = trials.simulate_with_twins
+    perturbed = trials.simulate_perturbed
     monkeypatch.setattr(
         trials,
-        "simulate_with_twins",
-        lambda *words, **more: (found := twins(*words, **more))._replace(
+        "simulate_perturbed",
+        lambda *words, **more: (found := perturbed(*words, **more))._replace(
             difference=np.ones_like(found.difference)
         ),
     )
@@ -538,9 +538,9 @@ def test_both_readings_of_the_step_are_run_on_digits(searched, digits):
 def test_one_run_serves_both_readings_where_they_agree(searched, digits, monkeypatch):
     same = {name: one | {"printed": one} for name, one in searched[0]["variants"].items()}
     rows = []
-    ran = plans.simulate_with_twins
+    ran = plans.simulate_perturbed
     monkeypatch.setattr(
-        plans, "simulate_with_twins", lambda *words, **more: rows.append(len(words[2])) or ran(*words, **more)
+        plans, "simulate_perturbed", lambda *words, **more: rows.append(len(words[2])) or ran(*words, **more)
     )
     frame = run("fediterht", DIGITS, {"variants": same}, digits, None)
     assert rows == [2, 2]
@@ -562,13 +562,13 @@ def test_thresholds_by_class_by_hand():
 def test_a_run_is_sensitive_where_a_twin_classifies_one_other_sample(digits, monkeypatch):
     """Planted: in one of two repetitions, one of ten thousand."""
     step = {"step": 0.03, "chaotic": False}
-    found, ran = {**step, "printed": step}, plans.simulate_with_twins
+    found, ran = {**step, "printed": step}, plans.simulate_perturbed
 
     def planted(algorithm, problem, streams, *words, **more):
         twinned = ran(algorithm, problem, streams, *words, **more)
         return twinned._replace(difference=1e-4 * (np.array(streams.replicates) == 2))
 
-    monkeypatch.setattr(plans, "simulate_with_twins", planted)
+    monkeypatch.setattr(plans, "simulate_perturbed", planted)
     frame = run("fedgradmp", DIGITS, {"variants": dict.fromkeys(["30", "60"], found)}, digits, None)
     assert (frame["chaotic"] == (frame["replicate"] == 2)).all()
 

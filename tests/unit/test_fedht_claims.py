@@ -30,10 +30,10 @@ class Inputs:
     def data_kind(self, experiment):
         return self.kind, ""
 
-    def of_twins(self):
+    def of_perturbed(self):
         return [self, self]  # nothing was kept of them
 
-    def of_twinned(self):
+    def with_perturbed(self):
         return [self, self, self]
 
 
@@ -349,7 +349,7 @@ def test_what_hangs_on_rounding_has_no_order(part, method):
 def test_a_shape_that_twins_show_too_does_not_hang_on_rounding(rate, told):
     """Planted: chaotic runs whose twins show the same, or another, order of K."""
 
-    class Twinned(KnownRuns):
+    class Perturbed(KnownRuns):
         def make(self, experiment, method):
             frame = super().make(experiment, method).assign(chaotic=False)
             if method != "fedht":
@@ -361,10 +361,10 @@ def test_a_shape_that_twins_show_too_does_not_hang_on_rounding(rate, told):
                 **{"objective.of_start": frame["objective"].where(odd), "objective.of_step": other},
             )
 
-        of_twins, of_twinned, _changed = Kept.of_twins, Kept.of_twinned, Kept._changed
+        of_perturbed, with_perturbed, _changed = Kept.of_perturbed, Kept.with_perturbed, Kept._changed
         _files, _settings, _paper = {}, {}, "fedht"
 
-    found = verdicts_of(Twinned(kind="original"), "fig1.simulation1.fedht.monotone.own")
+    found = verdicts_of(Perturbed(kind="original"), "fig1.simulation1.fedht.monotone.own")
     assert found["verdict"].tolist() == [told]
     assert (found["reason"] + found["note"]).str.contains("rounding").all()
 
@@ -381,7 +381,7 @@ def test_runs_with_twins_are_taken_and_other_curves_of_their_repetition_are_not(
             super().__init__({}, {}, "fedht")
             self.run = lambda *_: pd.concat([own, short], ignore_index=True)
 
-    kept, started, _ = (inputs.run() for inputs in Stored().of_twinned())
+    kept, started, _ = (inputs.run() for inputs in Stored().with_perturbed())
     assert kept["reading"].tolist() == ["own", "own", "common"]
     assert kept["replicate"].tolist() == [1, 2, 1]
     assert started["objective"].tolist() == [1.1, 2.1, 1.1]

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from replifed.data.table import Table
 from replifed.papers.fedht.figures import FIGURES
-from replifed.papers.fedht.supports import apart, support_words, supports
+from replifed.papers.fedht.simulations import apart, support_words, supports
 from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build
 
@@ -163,10 +163,10 @@ def test_supports_are_kept_as_numbers_and_compared():
     models = np.where(rng.random((6, 2 * 48 + 5)) < 0.4, rng.standard_normal((6, 101)), 0.0)
     words = {name: of(None, {"server": models}) for name, of in support_words(101).items()}
     lines = pd.DataFrame(words | {f"{name}.of_start": values[::-1] for name, values in words.items()})
-    found, twins = supports(lines), supports(lines, "of_start")
+    found, perturbed = supports(lines), supports(lines, "of_start")
     np.testing.assert_array_equal(found[:, :101], models != 0)
     assert not found[:, 101:].any()
-    np.testing.assert_array_equal(twins, found[::-1])
+    np.testing.assert_array_equal(perturbed, found[::-1])
     one, other = np.array([[1, 1, 0, 0], [1, 1, 0, 0]], bool), np.array([[1, 0, 1, 0], [0, 0, 1, 1]], bool)
     assert apart(one, other).tolist() == [0.5, 1.0]
     assert apart(one, one).tolist() == [0.0, 0.0]

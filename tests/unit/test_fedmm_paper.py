@@ -28,6 +28,7 @@ from replifed.papers import jobs
 from replifed.papers.fedmm import experiments, measures
 from replifed.papers.fedmm.claims import CLAIMS
 from replifed.papers.fedmm.figures import FIGURES, TABLES
+from replifed.papers.fedmm.paper import SHORTER, best_asked
 from replifed.papers.fedmm.problems import (
     dictionary_problem,
     em_problem,
@@ -35,7 +36,6 @@ from replifed.papers.fedmm.problems import (
     transport_problem,
 )
 from replifed.papers.fedmm.settings import ExpectationMaximisation
-from replifed.papers.fedmm.steps import SHORTER, best_asked
 from replifed.papers.inputs import Inputs
 from replifed.parts import typed
 from replifed.randomness import Streams
@@ -271,9 +271,9 @@ def test_adversarial_training_that_hangs_on_rounding_tells_no_order(hangs, made)
 def test_transport_runs_beside_twins_say_whether_they_hang_on_rounding(made):
     """Adam divides by the gradient's size, so in single precision they part within a few rounds."""
     history = made.run("transport_2", "fedadam")
-    twins = made.section["experiments"]["transport_2"]["twin_replicates"]
-    assert set(twins) < set(history["replicate"])
-    assert (history["chaotic"] == history["replicate"].isin(twins)).all()
+    perturbed = made.section["experiments"]["transport_2"]["twin_replicates"]
+    assert set(perturbed) < set(history["replicate"])
+    assert (history["chaotic"] == history["replicate"].isin(perturbed)).all()
 
 
 def test_claims_say_what_seeds_share():

@@ -19,14 +19,15 @@ from replifed.algorithms.fivegcs import FiveGCS
 from replifed.algorithms.led import LED, natural_parameters
 from replifed.algorithms.local_solvers import (
     Accelerated,
+    AcceleratedStochastic,
     Exact,
     Gradient,
     LocalObjective,
     Noisy,
     Stochastic,
+    Uncoordinated,
     proximal,
 )
-from replifed.algorithms.mixed_solvers import AcceleratedStochastic, Uncoordinated
 from replifed.algorithms.splitting_theory import (
     accelerated_contraction,
     best_step,

@@ -22,12 +22,12 @@ from replifed.papers.fedplt import errata, experiments, measures, release, trial
 from replifed.papers.fedplt.claims import CLAIMS
 from replifed.papers.fedplt.errata import ERRATA
 from replifed.papers.fedplt.figures import FIGURES
-from replifed.papers.fedplt.footprint import footprint as footprint_of
 from replifed.papers.fedplt.methods import FREE, PARAMETERS, SOLVERS, Cell, Moduli, build, reference, theory
 from replifed.papers.fedplt.paper import STORED, TABLE3, WAITING
 from replifed.papers.fedplt.settings import Regression
 from replifed.papers.fedplt.tables import TABLES
 from replifed.papers.fedplt.trials import Trial, rate, regression
+from replifed.papers.fedplt.trials import footprint as footprint_of
 from replifed.papers.inputs import Inputs
 from replifed.parts import typed
 from replifed.randomness import Streams

@@ -11,8 +11,8 @@ from replifed.algorithms.fivegcs import FiveGCS
 from replifed.algorithms.local_solvers import Exact, Gradient, Stochastic
 from replifed.algorithms.registry import method_class
 from replifed.algorithms.scaffold import Scaffold
+from replifed.engine.perturbed import simulate_perturbed
 from replifed.engine.simulate import simulate
-from replifed.engine.twins import simulate_with_twins
 from replifed.errors import ReplifedError
 from replifed.library import run
 from replifed.network.participation import MANY, FixedSize
@@ -174,7 +174,7 @@ def test_the_minimum_of_twenty_thousand_coordinates():
 def test_hessians_that_do_not_fit_are_refused_before_the_first_round(method, monkeypatch):
     problem, algorithm = many(clients=3, samples=2, features=12), method_class(method).example()
     of_runs = {2: algorithm, 6: lambda runs, factors: algorithm}  # the second with twins
-    run = {2: simulate, 6: simulate_with_twins}
+    run = {2: simulate, 6: simulate_perturbed}
     for runs in run:
         monkeypatch.setattr("replifed.engine.simulate.free", lambda runs=runs: 8 * runs * 3 * 12**2)
         run[runs](of_runs[runs], problem, Streams(0, (1, 2)), 1)

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from replifed.algorithms.fedavg import FedAvg
+from replifed.engine.perturbed import PERTURBED
 from replifed.engine.plans import Planned, execute, run_plan
 from replifed.engine.simulate import simulate
-from replifed.engine.twins import TWINS
 from replifed.network.participation import FixedSize
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
@@ -60,15 +60,15 @@ def test_several_curves_may_be_one_run(problem):
 def test_runs_are_compared_with_twins_whose_records_may_be_kept(problem):
     labels = {"chaotic": attrgetter("chaotic"), "difference": attrgetter("difference")}
     frames = {
-        twins: execute("fedavg", 1, [planned(problem, run_labels=labels, twins=twins)])
-        for twins in (None, "compared", "recorded")
+        perturbed: execute("fedavg", 1, [planned(problem, run_labels=labels, perturbed=perturbed)])
+        for perturbed in (None, "compared", "recorded")
     }
     alone, compared, recorded = frames.values()
     assert alone["difference"].isna().all() and (compared["difference"] < 1e-6).all()
     assert not compared["chaotic"].any()
-    of_twins = [f"objective.{twin}" for twin in TWINS]
-    pd.testing.assert_frame_equal(recorded.drop(columns=of_twins), compared)
-    np.testing.assert_allclose(recorded[of_twins[0]], recorded["objective"], rtol=1e-6)
+    of_perturbed = [f"objective.{twin}" for twin in PERTURBED]
+    pd.testing.assert_frame_equal(recorded.drop(columns=of_perturbed), compared)
+    np.testing.assert_allclose(recorded[of_perturbed[0]], recorded["objective"], rtol=1e-6)
 
 
 def test_progress_names_what_the_curves_share_and_the_repetition(problem):

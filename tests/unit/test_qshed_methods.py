@@ -10,9 +10,8 @@ from replifed.algorithms.base import Round, ServerModel
 from replifed.algorithms.fednl import FedNL
 from replifed.algorithms.giant import Giant
 from replifed.algorithms.gradient_descent import GradientDescent
-from replifed.algorithms.line_search import Armijo
 from replifed.algorithms.newton import DistributedNewton
-from replifed.algorithms.newton_type import solve_runs
+from replifed.algorithms.newton_type import Armijo, solve_runs
 from replifed.algorithms.shed import IdealShed, NQShed, QShed, Shed, renews
 from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from replifed.algorithms.fednl import RankOne, largest_entries, subtract
 from replifed.errors import ConfigError, ReplifedError
 from replifed.kernels.lanczos import largest_of_tridiagonal
 from replifed.network.fading import Constant, Rayleigh
@@ -22,7 +23,6 @@ from replifed.operators.bit_allocation import (
     to_integers,
     vectors_in_use,
 )
-from replifed.operators.compressed import RankOne, largest_entries, subtract
 from replifed.operators.matrices import (
     apply_inverse,
     eigenpairs,

@@ -417,9 +417,12 @@ def test_a_label_may_be_missing():
 
 
 def test_a_twin_that_diverged_says_nothing_of_its_run():
-    twins = {"round": [0, 1, 2], "x.of_start": [1, 0.5, np.inf], "x.of_step": [1, 0.5, 0.25]}
-    assert outcome({**twins, "x": [1, 0.5, 0.25]}, {**twins, "x": [1, 0.5, 0.25 + 1e-14]}) == frames.WITHIN
-    assert outcome({**twins, "x": [1, 0.5, 0.25]}, {**twins, "x": [1, 0.5, 0.26]}) == frames.MOVED
+    perturbed = {"round": [0, 1, 2], "x.of_start": [1, 0.5, np.inf], "x.of_step": [1, 0.5, 0.25]}
+    assert (
+        outcome({**perturbed, "x": [1, 0.5, 0.25]}, {**perturbed, "x": [1, 0.5, 0.25 + 1e-14]})
+        == frames.WITHIN
+    )
+    assert outcome({**perturbed, "x": [1, 0.5, 0.25]}, {**perturbed, "x": [1, 0.5, 0.26]}) == frames.MOVED
 
 
 NUMBERS = st.floats(-1e6, 1e6) | st.sampled_from([np.nan, np.inf, -np.inf])

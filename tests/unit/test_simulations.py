@@ -213,9 +213,9 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
     none = (fewer["replicate"] == 2) | (method == "fedavg")  # which is drawn for reference
     assert (fewer["twin_difference"].isna() == none).all()
     assert not fewer.loc[none, "chaotic"].any()
-    twins = ["chaotic", "twin_difference", *(name for name in frames[1] if ".of_" in name)]
+    perturbed = ["chaotic", "twin_difference", *(name for name in frames[1] if ".of_" in name)]
     if method != "fedavg":
-        assert len(twins) == 8  # of three metrics, two twins
+        assert len(perturbed) == 8  # of three metrics, two twins
         assert (fewer["objective.of_step"].isna() == none).all()
         # At a short step one replicate has twins, at others all.
         one = frames[1]["objective.of_step"].notna().groupby([frames[1]["reading"], frames[1]["replicate"]])
@@ -224,8 +224,8 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
         theory = frames[1][frames[1]["reading"] == "theory"]
         assert set(theory["step"]) == {0.052} and set(theory["level"]) == {"0.1,0.1"}
         assert set(theory["local_steps"]) == set(map(int, by_k))
-    twins = [name for name in twins if name in fewer]
-    pd.testing.assert_frame_equal(fewer.drop(columns=twins), frames[1].drop(columns=twins), rtol=1e-6)
+    perturbed = [name for name in perturbed if name in fewer]
+    pd.testing.assert_frame_equal(fewer.drop(columns=perturbed), frames[1].drop(columns=perturbed), rtol=1e-6)
 
 
 def test_planted_problem_has_its_condition_number_and_solution():

@@ -53,10 +53,10 @@ class Inputs:
     def data_kind(self, experiment):
         return (self.kind[experiment] if isinstance(self.kind, dict) else self.kind), ""
 
-    def of_twins(self):
+    def of_perturbed(self):
         return [self, self]  # nothing was kept of them
 
-    def of_twinned(self):
+    def with_perturbed(self):
         return [self, self, self]
 
 
@@ -167,8 +167,8 @@ def claim_on(quantity):
 
 def test_too_few_twins_tell_nothing():
     class Few(Runs):
-        def of_twinned(self):
-            return [Part(), *Part().of_twins()]
+        def with_perturbed(self):
+            return [Part(), *Part().of_perturbed()]
 
     class Part(Runs):
         kept = 4

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from replifed.algorithms.line_search import Armijo
 from replifed.algorithms.local_solvers import Accelerated, Exact, Gradient, Noisy, Stochastic
+from replifed.algorithms.newton_type import Armijo
 from replifed.algorithms.registry import METHODS, method_class
 from replifed.contract.problems import make
 from replifed.engine.simulate import simulate

@@ -27,7 +27,7 @@ class Curves(NamedTuple):
     rounds: NDArray  # int, shape (T,)
     seeds: NDArray  # int, shape (R,)
     values: NDArray  # shape (R, T), infinite once a seed has diverged
-    # True of runs that are sensitive to rounding, shape (R,); None if there were no perturbed runs (twins).
+    # True of runs that are sensitive to rounding, shape (R,); None if there were no perturbed runs.
     chaotic: NDArray | None = None
 
     @property

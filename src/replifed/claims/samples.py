@@ -31,7 +31,7 @@ _GROWTH: dict[np.ufunc, tuple[int, ...]] = {
 # Two numbers are equal if they differ by this share of their size, or this one of that at the start: sums in
 # another order, in floats of 32 bits, differ by less, and runs that drew other samples or clients by more.
 _OF_SIZE, _OF_START = 1e-5, 1e-6
-TWINS = (".of_start", ".of_step")  # ends of columns of perturbed runs
+PERTURBED = (".of_start", ".of_step")  # ends of columns of perturbed runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +209,7 @@ def originals(history: pd.DataFrame) -> dict[Any, Any]:
     Columns of perturbed runs say nothing: each repetition draws a perturbation of its own.
     """
     numbers = history.select_dtypes(["number", "bool"]).drop(columns="replicate", errors="ignore")
-    numbers = numbers[[name for name in numbers if not str(name).endswith(TWINS)]]
+    numbers = numbers[[name for name in numbers if not str(name).endswith(PERTURBED)]]
     keys = (history["round"], history["replicate"]) if "round" in history else (history["replicate"],)
     order = np.lexsort(tuple(key.to_numpy() for key in keys))
     names, starts = np.unique(history["replicate"].to_numpy()[order], return_index=True)

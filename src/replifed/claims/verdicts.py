@@ -2,7 +2,7 @@
 
 What is measured of an order leaves out copies of runs (`copies`). Orders, and values, of one artefact
 and settings are a family, whose tests are corrected together (`multiplicity`); where runs are sensitive to
-rounding, perturbed ones (`engine.twins`) take their place, too.
+rounding, perturbed ones (`engine.perturbed`) take their place, too.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ class Result(NamedTuple):
     refusal: str | None = None  # why the inputs cannot answer the claim
     # With the first and the second perturbed run in each run's place; empty where runs are not sensitive to
     # rounding, or where the verdict does not hang on it.
-    twins: tuple[Measured, ...] = ()
+    perturbed: tuple[Measured, ...] = ()
     # Root mean square distance between a run and a perturbed one; infinite where too few were kept.
     distance: float = math.inf
 
     @property
-    def twins_are_lost(self) -> bool:
+    def perturbed_are_lost(self) -> bool:
         """True where perturbed runs were not kept, or cannot be measured: the run stands in their place."""
-        return any(one.chaotic for one in self.twins)
+        return any(one.chaotic for one in self.perturbed)
 
 
 def measure(claims: Sequence[Claim], inputs: Any, scale: str, command: Callable[[Claim], str] = lambda _: ""):
@@ -118,7 +118,7 @@ def measure(claims: Sequence[Claim], inputs: Any, scale: str, command: Callable[
     results = [measured_on(inputs, claim) for claim in claims]
     judged = _judge_all(claims, [one.measured for one in results])
     places = [
-        _judge_all(claims, [one.twins[place] if one.twins else one.measured for one in results])
+        _judge_all(claims, [one.perturbed[place] if one.perturbed else one.measured for one in results])
         for place in (0, 1)
     ]
     tests, rows = families(claims), []
@@ -147,11 +147,11 @@ def measured_on(inputs: Any, claim: Claim) -> Result:
     if not (measured.chaotic and claim.hangs_on_rounding):
         return Result(data, measured)
     try:
-        twins = tuple(_measurement(claim, moved) for moved in inputs.of_twins())
+        perturbed = tuple(_measurement(claim, moved) for moved in inputs.of_perturbed())
     except NotMeasurableError:
-        twins = measured, measured  # as where perturbed runs were not kept: they decide nothing
+        perturbed = measured, measured  # as where perturbed runs were not kept: they decide nothing
     distance = _distance(claim, measured, inputs)
-    return Result(data, measured, twins=twins, distance=distance)
+    return Result(data, measured, perturbed=perturbed, distance=distance)
 
 
 def _measurement(claim: Claim, inputs: Any) -> Measured:
@@ -190,15 +190,15 @@ def _without_copies(claim: Claim, measured: Measured, inputs: Any) -> Measured:
 
 
 def _distance(claim: Claim, measured: Measured, inputs: Any) -> float:
-    """Root mean square distance of values between runs and twins, over the seeds whose twins were kept."""
+    """Root mean square distance of values between runs and perturbed ones, over the seeds that have these."""
     try:
-        kept, *twins = (_measurement(claim, one) for one in inputs.of_twinned())
+        kept, *perturbed = (_measurement(claim, one) for one in inputs.with_perturbed())
     except NotMeasurableError:
         return math.inf
     enough = len(kept.values) >= min(rules.PERTURBED, len(measured.values))
-    if not enough or any(len(one.values) != len(kept.values) for one in twins):
+    if not enough or any(len(one.values) != len(kept.values) for one in perturbed):
         return math.inf
-    distances = [one.values.astype(float) - kept.values.astype(float) for one in twins]
+    distances = [one.values.astype(float) - kept.values.astype(float) for one in perturbed]
     return float(np.sqrt(np.mean(np.square(distances))))
 
 
@@ -241,7 +241,7 @@ def _rounded(claim: Claim, result: Result, judged: Judged, perturbed: Sequence[s
         measured,
         judged.verdict,
         perturbed,
-        lost=result.twins_are_lost,
+        lost=result.perturbed_are_lost,
         distance=result.distance,
     )
     verdict, reason = rules.decide(on_rounding, (judged.verdict, judged.reason))
@@ -278,12 +278,12 @@ def _row(
         row |= {"measured": whole.measured, "ci_low": whole.low, "ci_high": whole.high}
         row |= dict(zip(("pi_low", "pi_high"), whole.predicted, strict=True))
         row |= {"p_value": single.p_value, "p_holm": whole.p_holm}
-        if result.twins and not result.twins_are_lost:
+        if result.perturbed and not result.perturbed_are_lost:
             row["twins"] = " ".join(perturbed)
         row |= _effect(claim, measured) | printed.settings(claim, measured, final.verdict)
         count = measured.count
         row["seeds"] = f"{count} of {claim.shared}" if claim.shared and count else count
-        notes += _remarks(claim, measured, bool(result.twins), whole.verdict, final.verdict)
+        notes += _remarks(claim, measured, bool(result.perturbed), whole.verdict, final.verdict)
         if final.verdict == OPEN:
             wanted = needed(claim, measured, tests)
             notes.append(f"would need {wanted} seeds" if wanted and wanted > count else "")

@@ -128,7 +128,7 @@ def _of_claim(row: Row, rows: Iterable[Row], grounds: str | None) -> Iterator[st
     if row["twins"]:
         first, second = row["twins"].split()
         yield from _field(
-            "twins", f"{first} with the first perturbed runs in place, with the second {second}"
+            "perturbed", f"{first} with the first perturbed runs in place, with the second {second}"
         )
     yield from _field("verdict", ": ".join(filter(None, (row["verdict"], row["reason"]))))
     if not row["reason"]:

@@ -1,1 +1,1 @@
-"""The engine: runs any method on any problem, compares runs with their twins, and searches step sizes."""
+"""The engine: runs any method on any problem, compares runs with perturbed ones, and searches step sizes."""

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from replifed.algorithms.base import Algorithm
+from replifed.engine.perturbed import simulate_perturbed
 from replifed.engine.simulate import History, Metric, objective, simulate
-from replifed.engine.twins import simulate_with_twins
 from replifed.progress import Progress, silent
 from replifed.randomness import Streams
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class Ran(NamedTuple):
-    """A history, and for each of its runs (R,) the difference from its twins and whether it is chaotic."""
+    """A history, and for each run (R,) the difference from perturbed ones and whether it is chaotic."""
 
     history: History
     chaotic: NDArray
-    difference: NDArray  # NaN where the runs have no twins
+    difference: NDArray  # NaN where the runs have no perturbed runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +45,8 @@ class Planned:
     derived: Mapping[str, Callable[[History], NDArray]] = field(default_factory=dict)  # more metrics, (T, R)
     # Index of the run that each curve shows, where several curves show one run; by default one curve per run.
     run_of_curve: Sequence[int] | None = None
-    # Whether the runs are compared with twins, and whether what these record is kept.
-    twins: Literal["compared", "recorded"] | None = None
+    # Whether the runs are compared with perturbed runs, and whether what these record is kept.
+    perturbed: Literal["compared", "recorded"] | None = None
     compared: str = "objective"  # the metric by which they are compared
     record_every: int = 1
     options: Mapping[str, Any] = field(default_factory=dict)  # further ones of `simulate`, such as the cohort
@@ -95,10 +95,10 @@ def run_plan(plan: Planned, seed: int, progress: Callable[[int, int], None] | No
     """Run one plan and return its history, without making a table."""
     streams, R = Streams(seed, tuple(plan.replicates)), len(plan.replicates)
     options = {"metrics": plan.metrics, "record_every": plan.record_every, **plan.options}
-    if plan.twins is None:
+    if plan.perturbed is None:
         history = simulate(plan.algorithm, plan.problem, streams, plan.rounds, progress=progress, **options)
         return Ran(history, np.zeros(R, bool), np.full(R, np.nan))
-    twinned = simulate_with_twins(
+    perturbed = simulate_perturbed(
         plan.algorithm,
         plan.problem,
         streams,
@@ -107,8 +107,8 @@ def run_plan(plan: Planned, seed: int, progress: Callable[[int, int], None] | No
         progress=progress,
         **options,
     )
-    history = twinned.with_twins if plan.twins == "recorded" else twinned.history
-    return Ran(history, twinned.chaotic, twinned.difference)
+    history = perturbed.recorded if plan.perturbed == "recorded" else perturbed.history
+    return Ran(history, perturbed.chaotic, perturbed.difference)
 
 
 def _case(plan: Planned) -> str:

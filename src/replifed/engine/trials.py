@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import Algorithm
+from replifed.engine.perturbed import of_runs, simulate_perturbed
 from replifed.engine.search import Grid, Search, search, search_each
 from replifed.engine.simulate import History, Metric, objective, simulate
-from replifed.engine.twins import of_runs, simulate_with_twins
 from replifed.progress import Progress, silent
 from replifed.randomness import Streams
 
@@ -34,7 +34,7 @@ _RANKED = 1 / 3
 _RECORDED = 5
 
 Runnable = Algorithm | Callable[[NDArray, NDArray], Algorithm]
-"""The algorithm of R runs, or a function of indices of runs and factors, as in `simulate_with_twins`."""
+"""The algorithm of R runs, or a function of indices of runs and factors, as in `simulate_perturbed`."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Check:
-    """Settings for the check of a step's stability, see `twins`."""
+    """Settings for the check of a step's stability, see `perturbed`."""
 
     data_sets: int = SCORED  # number of data sets, the first ones
     rounds: int | None = None  # of a run, at most; None for those of a trial
@@ -218,7 +218,7 @@ class Trials:
         return total / len(self.replicates)
 
     def stable(self, algorithm: Runnable, searches: NDArray) -> NDArray:
-        """Mask of the R runs that descend and agree with their twins on all data sets checked."""
+        """Mask of the R runs that descend and agree with their perturbed runs on all data sets checked."""
         check = self.check or Check()
         rounds = self.rounds if check.rounds is None else min(self.rounds, check.rounds)
         tail = self.tail if check.tail is None else check.tail
@@ -228,7 +228,7 @@ class Trials:
             if not runs.size:
                 break
             self.progress(f"comparing {len(runs)} runs with perturbed ones", 0, 1)
-            twinned = simulate_with_twins(
+            perturbed = simulate_perturbed(
                 _subset(algorithm, runs),
                 self.data(problem, searches[runs]),
                 Streams(self.seed, (replicate,) * len(runs)),
@@ -238,8 +238,8 @@ class Trials:
                 record_before_tail=False,
                 **self.options,
             )
-            self.spent.add(twinned.everything)
-            good[runs] = twinned.stable
+            self.spent.add(perturbed.everything)
+            good[runs] = perturbed.stable
         return good
 
     def data(self, problem: Any, searches: NDArray) -> Any:
@@ -377,7 +377,7 @@ def _largest(values: NDArray, searches: NDArray) -> NDArray:
 
 
 def _subset(algorithm: Runnable, runs: NDArray) -> Runnable:
-    """Return the algorithm of some runs, for `simulate_with_twins`, which repeats them and moves steps."""
+    """Return the algorithm of some runs, for `simulate_perturbed`, which repeats them and moves steps."""
     return lambda indices, factors: of_runs(algorithm, runs[indices], factors)
 
 

@@ -16,8 +16,8 @@ from replifed.parts import typed
 from replifed.store.histories import read_history
 from replifed.store.tuned import read_tuned
 
-# As `twins.TWINS`; not imported, since no figure or table is made anew for a change of the engine.
-TWINS = ("of_start", "of_step")
+# As `perturbed.PERTURBED`; not imported, since no figure or table is made anew for a change of the engine.
+PERTURBED = ("of_start", "of_step")
 
 
 class Inputs:
@@ -43,14 +43,14 @@ class Inputs:
         self.data = cache(self._data)
         self.experiment = cache(self._experiment)
 
-    def of_twins(self) -> list[Inputs]:
-        """Inputs with what either twin recorded in the place of each run, where it was stored."""
-        return [self._changed(partial(_of_twin, twin=twin)) for twin in TWINS]
+    def of_perturbed(self) -> list[Inputs]:
+        """Inputs with what either perturbed run recorded in the place of each run, where it was stored."""
+        return [self._changed(partial(_of_perturbed, which=which)) for which in PERTURBED]
 
-    def of_twinned(self) -> list[Inputs]:
-        """Inputs of the runs alone whose twins were kept: they, and either twin's."""
-        kept = self._changed(_twinned)
-        return [kept, *kept.of_twins()]
+    def with_perturbed(self) -> list[Inputs]:
+        """Inputs of the runs alone whose perturbed runs were kept: they, and either perturbed run's."""
+        kept = self._changed(_with_perturbed)
+        return [kept, *kept.of_perturbed()]
 
     def _changed(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Inputs:
         """Inputs with changed histories."""
@@ -147,24 +147,24 @@ class Inputs:
 
 
 def _perturbed(history: pd.DataFrame) -> list[str]:
-    """Metrics of which twins were kept."""
-    return [name.removesuffix(f".{TWINS[0]}") for name in history if name.endswith(f".{TWINS[0]}")]
+    """Metrics of which perturbed runs were kept."""
+    return [name.removesuffix(f".{PERTURBED[0]}") for name in history if name.endswith(f".{PERTURBED[0]}")]
 
 
-def _of_twin(history: pd.DataFrame, twin: str) -> pd.DataFrame:
-    """A history with a twin's metrics in the place of its own; runs without stay, and stay chaotic."""
+def _of_perturbed(history: pd.DataFrame, which: str) -> pd.DataFrame:
+    """A history with metrics of perturbed runs in place of its own; runs without stay, and stay chaotic."""
     metrics = _perturbed(history)
     if not metrics:
         return history
-    there = history[f"{metrics[0]}.{twin}"].notna()
-    moved = {name: history[f"{name}.{twin}"].where(there, history[name]) for name in metrics}
+    there = history[f"{metrics[0]}.{which}"].notna()
+    moved = {name: history[f"{name}.{which}"].where(there, history[name]) for name in metrics}
     return history.assign(**moved, chaotic=history["chaotic"] & ~there)
 
 
-def _twinned(history: pd.DataFrame) -> pd.DataFrame:
-    """Lines of the runs whose twins were kept; all lines where none were."""
+def _with_perturbed(history: pd.DataFrame) -> pd.DataFrame:
+    """Lines of the runs whose perturbed runs were kept; all lines where none were."""
     metrics = _perturbed(history)
     if not metrics:
         return history
-    kept = history[history[f"{metrics[0]}.{TWINS[0]}"].notna()]
+    kept = history[history[f"{metrics[0]}.{PERTURBED[0]}"].notna()]
     return history if kept.empty else kept

@@ -42,7 +42,7 @@ class Difference(NamedTuple):
     text: str = ""
     cause: str = ""
     at: int = -1  # row of a history
-    by_twins: bool = False  # it is within tolerance since the run differs as much from its twins
+    by_perturbed: bool = False  # it is within tolerance since the run differs as much from its perturbed runs
 
 
 def compare(a: Run, b: Run, progress: Progress = silent) -> list[Difference]:
@@ -143,7 +143,7 @@ def _history(name: str, a: bytes, b: bytes, causes: Causes) -> Iterator[Differen
         told = f"{one.text}; some of its runs are sensitive to rounding" if sensitive else one.text
         found = Difference("history", name, one.name, one.outcome)
         if one.outcome != IDENTICAL:
-            found = found._replace(share=one.share, text=told, at=one.at, by_twins=one.by_twins)
+            found = found._replace(share=one.share, text=told, at=one.at, by_perturbed=one.by_perturbed)
             found = found._replace(cause=in_words(origins))
         yield found
     if all(one.outcome == IDENTICAL for one in columns) and _is_another(origins):
@@ -208,7 +208,7 @@ def _with_causes(found: list[Difference], a: Run, b: Run, causes: Causes) -> Ite
         if one.kind in ("history", "tuned") and one.outcome != IDENTICAL and one.column != _ORIGIN:
             badness = (OUTCOMES.index(one.outcome), -one.share)
             worst[one.name] = min(worst.get(one.name, badness), badness)
-            excused |= {one.name} if one.by_twins else set()
+            excused |= {one.name} if one.by_perturbed else set()
     settings = [run.entries("settings.json") for run in (a, b)]
     for one in found:
         if one.kind != "table" or one.outcome not in (MOVED, WITHIN):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.claims.samples import TWINS
+from replifed.claims.samples import PERTURBED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ class Column(NamedTuple):
     """Outcome of a column.
 
     `share` is the largest difference as a multiple of what is allowed, `at` its row; `by_twins` says that it
-    is allowed only since the run differs as much from its perturbed twins.
+    is allowed only since the run differs as much from its perturbed runs.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Column(NamedTuple):
     share: float = 0.0
     text: str = ""
     at: int = -1
-    by_twins: bool = False
+    by_perturbed: bool = False
 
 
 def read_csv(content: bytes) -> pd.DataFrame:
@@ -70,8 +70,8 @@ def _column(name: str, a: pd.DataFrame, b: pd.DataFrame, runs: Sequence[Callable
         apart[np.isnan(apart)] = np.inf  # a number against none
         sizes = np.maximum(np.abs(x), np.abs(y))
         rounding = RELATIVE * sizes + FLOOR * _largest(sizes, runs[0]()) + LEAST
-        # The smaller of both: a number that was changed lies far from its own twins, too.
-        gaps = (_between_twins(name, frame, of) for frame, of in zip((a, b), runs, strict=True))
+        # The smaller of both: a number that was changed lies far from its own perturbed runs, too.
+        gaps = (_to_perturbed(name, frame, of) for frame, of in zip((a, b), runs, strict=True))
         allowed = np.fmax(rounding, np.fmin(*gaps))
         shares = np.where(apart == 0, 0.0, apart / np.where(np.isfinite(allowed), allowed, 0.0))
     shares[np.isnan(shares)] = np.inf
@@ -116,16 +116,16 @@ def _texts(name: str, x: NDArray, y: NDArray) -> Column:
     return Column(name, MOVED, np.inf, text)
 
 
-def _between_twins(name: str, frame: pd.DataFrame, runs: Callable[[], NDArray]) -> NDArray:
-    """Distance of each number from its run's twins, the largest up to its round; 0 where no twin was kept."""
-    # A run and its twin differ by rounding alone.
-    base = next((name.removesuffix(end) for end in TWINS if name.endswith(end)), name)
-    twins = [f"{base}{end}" for end in TWINS if f"{base}{end}" in frame]
+def _to_perturbed(name: str, frame: pd.DataFrame, runs: Callable[[], NDArray]) -> NDArray:
+    """Distance of each number from perturbed runs, the largest up to its round; 0 where none was kept."""
+    # A run and its perturbed run differ by rounding alone.
+    base = next((name.removesuffix(end) for end in PERTURBED if name.endswith(end)), name)
+    perturbed = [f"{base}{end}" for end in PERTURBED if f"{base}{end}" in frame]
     gap = np.zeros(len(frame))
-    if not twins or "round" not in frame or base not in frame:
+    if not perturbed or "round" not in frame or base not in frame:
         return gap
-    for twin in twins:
-        gap = np.fmax(gap, (frame[base] - frame[twin]).abs().to_numpy(float))
+    for which in perturbed:
+        gap = np.fmax(gap, (frame[base] - frame[which]).abs().to_numpy(float))
     gap[~np.isfinite(gap)] = np.nan  # one of the two diverged, which says nothing of the other
     return frame.assign(gap=gap)["gap"].groupby(runs()).cummax().to_numpy()
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.registry import BUILT_IN, method_class
+from replifed.engine.perturbed import PERTURBED
 from replifed.engine.plans import Planned, execute
 from replifed.engine.search import Budget, Grid, search, with_margin
 from replifed.engine.trials import Check, Spent, Trials
-from replifed.engine.twins import TWINS
 from replifed.network.fading import Constant
 from replifed.network.ledger import dense_bits
 from replifed.network.participation import handed
@@ -43,8 +43,8 @@ def tune(
 
     A multiple that suits one draw of the data may diverge on the next. So the score is the mean objective
     over several, infinite if one ends no lower than it began, and the choice keeps a distance from where this
-    happens, see `search.with_margin`. The choice is stable on all of them, see `twins`. Each method may spend
-    as many runs, those of an extended grid and of checks included.
+    happens, see `search.with_margin`. The choice is stable on all of them, see `perturbed`. Each method may
+    spend as many runs, those of an extended grid and of checks included.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def tune(
     trials = [_Trial(method, settings, name, table, partition, spent) for name in chosen.replicates]
     budget = None
     if chosen.runs is not None:
-        budget = Budget(chosen.runs, lambda: spent.runs, each, (1 + len(TWINS)) * each)
+        budget = Budget(chosen.runs, lambda: spent.runs, each, (1 + len(PERTURBED)) * each)
     found = search(
         lambda multiples: np.mean([trial.descents(multiples) for trial in trials], axis=0),
         Grid.of_steps(chosen.multiples, chosen.refine),
@@ -104,7 +104,7 @@ class _Trial:
         return np.where(ends < self._start, ends, np.inf)
 
     def stable(self, multiples: NDArray) -> NDArray:
-        """Mask of the runs that end as their twins do."""
+        """Mask of the runs that end as their perturbed runs do."""
         return self._trials.stable(self._runs(multiples), np.zeros(len(multiples), int))
 
     def _runs(self, multiples: NDArray) -> Callable[[NDArray, NDArray], Any]:

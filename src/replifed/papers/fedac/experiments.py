@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.engine.perturbed import PERTURBED
 from replifed.engine.plans import in_one_table
-from replifed.engine.twins import TWINS
 from replifed.papers.fedac import published
 from replifed.papers.fedac.coupled import Logistic, Numbers, constants_of, draw, joined, objectives
 from replifed.papers.fedac.paper import VARIANTS
@@ -85,7 +85,7 @@ def _grid(method: str, settings: of.Grid, table: Any, progress: Progress) -> pd.
         for K in settings.local_steps:
             progress(f"M = {M}, K = {K}", done, len(cases))
             runs = [(name, eta) for name in names for eta in _steps(settings, name, M, K)]
-            values = _with_twins(problem, settings, runs, K, numbers)
+            values = _with_perturbed(problem, settings, runs, K, numbers)
             frames.append(_lines(settings, runs, values, replicate=seed, M=M, K=K))
     return in_one_table(frames)
 
@@ -112,14 +112,14 @@ def _numbers(settings: of.Grid | of.Fresh, problem: Logistic, seed: int, M: int)
     return draw(settings.random, settings.seed, seed, problem.dim, problem.n, settings.iterations, M)
 
 
-def _with_twins(
+def _with_perturbed(
     problem: Logistic, settings: of.Grid | of.Fresh, runs: Runs, K: int, numbers: Numbers
 ) -> dict[str, NDArray]:
     """Objectives (records, L) of the runs, of runs with longer starts, and of runs with longer steps."""
     longer = [(name, eta * _LONGER) for name, eta in runs]
     start = np.repeat([1.0, _LONGER, 1.0], len(runs))[:, None] * numbers.start
     values = _objectives(problem, settings, [*runs, *runs, *longer], start, K, numbers)
-    return dict(zip(("objective", *TWINS), np.split(values, 3, axis=1), strict=True))
+    return dict(zip(("objective", *PERTURBED), np.split(values, 3, axis=1), strict=True))
 
 
 def _objectives(
@@ -160,7 +160,7 @@ def _search_fresh(
             best = published.best_steps(settings.l2, name)[M, K]
             steps = _around(np.array(settings.steps[name]), best, tuning.neighbours)
             runs = [(name, eta) for eta in steps]
-            by_seed = [_with_twins(problem, settings, runs, K, drawn) for drawn in numbers]
+            by_seed = [_with_perturbed(problem, settings, runs, K, drawn) for drawn in numbers]
             scores = np.mean([_score(values["objective"], problem) for values in by_seed], axis=0)
             sensitive = [sensitive_to_rounding(*(v.T for v in values.values()))[1] for values in by_seed]
             yield {"method": name, "M": M, "K": K, **_choice(steps, scores, ~np.any(sensitive, axis=0))}

@@ -26,7 +26,7 @@ from replifed.engine.trials import Check, Race, Trials, best_printed, tune_steps
 from replifed.network.participation import FixedSize
 from replifed.operators.projections import Thresholding
 from replifed.papers.fedgradmp import problems
-from replifed.papers.fedgradmp.limits import limit
+from replifed.papers.fedgradmp.problems import limit
 from replifed.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ SURROGATES = ("drawn_video",)
 _ISOMETRY = {"exact": {}, "gd": {"solver": "gd", "inner_steps": 1}}
 # Number of step sizes that a search on digits keeps, by the rounds after which it drops the others.
 _SURVIVORS = {10: 3, 50: 2}
-# Twins on digits cost three times what a trial does, and all repetitions have the same data.
+# Perturbed runs on digits cost three times what a trial does, and all repetitions have the same data.
 _DIGITS_CHECK = Check(data_sets=1, rounds=50, tail=0.2, records=2)
 
 
@@ -315,7 +315,7 @@ def _isometry(method: str, settings: of.Isometry) -> Iterator[Planned]:
 
 
 def _differs(ran: Ran) -> NDArray:
-    """Whether a twin's accuracy differs at all: what `twins.AGREEMENT` overlooks can turn an order."""
+    """True if a perturbed run has another accuracy: what `perturbed.AGREEMENT` overlooks can turn orders."""
     return ran.difference > 0
 
 
@@ -337,13 +337,13 @@ def _watched(method: type, distances: list[float]) -> type:
 
 
 def _digits(method: str, settings: of.Digits, tuned: dict, table: Any) -> Iterator[Planned]:
-    """Runs have twins if models are thresholded, or if the search found a step sensitive to rounding.
+    """Runs have perturbed ones if models are thresholded, or if the search found a step that is chaotic.
 
     A search looks at its first rounds. Over a whole run rounding has the time to name other coordinates.
     """
     data, found, names = problems.digits(settings, table), tuned["variants"], variants(method, settings)
     labels = in_one_table([{**_readings(found[name]), "variant": name} for name in names])
-    # All curves or none: where some have twins, claims look at these alone for the distance between both.
+    # All curves or none: where some have perturbed runs, claims look at these alone for the distance of both.
     sensitive = labels.pop("chaotic").any()
     for replicate in settings.replicates:
         points, curves = _distinct(list(zip(labels["variant"], labels["step"], strict=True)))
@@ -360,7 +360,7 @@ def _digits(method: str, settings: of.Digits, tuned: dict, table: Any) -> Iterat
                 "test_accuracy": accuracy(*data.test),
                 "nonzeros": nonzeros,
             },
-            twins="recorded" if sensitive or method in SPARSE else None,
+            perturbed="recorded" if sensitive or method in SPARSE else None,
             compared="train_accuracy",
             record_every=settings.fedavg_record_every if method == "fedavg" else settings.record_every,
             options={"cohort": FixedSize(settings.cohort)},

@@ -27,8 +27,7 @@ from replifed.engine.search import Grid, Search
 from replifed.engine.simulate import Metric, nonzeros, objective
 from replifed.engine.trials import Check, Spent, Trials, best_printed, tune_steps
 from replifed.operators.hard_threshold import hard_threshold
-from replifed.papers.fedht.simulations import biased, planted, simulation, simulations
-from replifed.papers.fedht.supports import support_words
+from replifed.papers.fedht.simulations import biased, planted, simulation, simulations, support_words
 from replifed.problems.by_class import SoftmaxByClass
 from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel, in_span
@@ -133,7 +132,7 @@ def tune(
 ) -> dict[str, Any]:
     """Search the step for every level and K, and choose K.
 
-    A step must be stable (`replifed.engine.twins`). If none is, the best mean over all data sets of the
+    A step must be stable (`replifed.engine.perturbed`). If none is, the best mean over all data sets of the
     search is taken, and marked as chaotic.
 
     Returns
@@ -318,8 +317,8 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
             full = curve.batch is None
             reported = settings.full_batch_replicates if full else settings.replicates
             if curve.level in together and replicate in reported:
-                twins = replicate in _twinned(method, settings, curve)
-                groups.setdefault((curve.batch, curve.local_steps, twins), []).append(curve)
+                perturbed = replicate in _perturbed(method, settings, curve)
+                groups.setdefault((curve.batch, curve.local_steps, perturbed), []).append(curve)
         if not groups:
             continue
         data = _data(settings, together, replicate, table, partition)
@@ -327,7 +326,7 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
         more = dict(supports)
         if settings.problem == "simulation":
             more["recovered"] = recovered(np.arange(data.dim) < settings.planted)
-        for (batch, K, twins), group in groups.items():
+        for (batch, K, perturbed), group in groups.items():
             # Several readings may come to one run.
             points = sorted({(curve.level, curve.step) for curve in group})
             at = [together.index(level) for level, _ in points]
@@ -347,15 +346,15 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
                     "twin_difference": lambda ran: ran.difference,
                 },
                 metrics=METRICS | more,
-                twins="recorded" if twins else None,
+                perturbed="recorded" if perturbed else None,
                 record_every=settings.record_every,
                 options={"seldom": dict.fromkeys(supports, near_end.__eq__)},
             )
         del data  # it may be large: it goes before the next one comes
 
 
-def _twinned(method: str, settings: Compared, curve: Curve) -> Sequence[int]:
-    """Replicates of a curve that have twins.
+def _perturbed(method: str, settings: Compared, curve: Curve) -> Sequence[int]:
+    """Replicates of a curve that have perturbed runs.
 
     One tells where the step is at most half of 1/l, far from where runs of these methods leap.
     """

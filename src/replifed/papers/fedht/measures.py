@@ -28,7 +28,7 @@ from replifed.claims.quantities import as_it_stands, joined, least, quantity
 from replifed.claims.samples import Sample, paired
 from replifed.claims.searches import within
 from replifed.papers.fedht.paper import METHODS, ordered_levels
-from replifed.papers.fedht.supports import NAME, apart, supports
+from replifed.papers.fedht.simulations import NAME, apart, supports
 
 # Least effect of an order where the text names none.
 ANY = 1e-9

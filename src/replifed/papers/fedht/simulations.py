@@ -1,4 +1,4 @@
-"""The paper's synthetic data (Section 5.1), and planted problems whose solution and constants are known."""
+"""The paper's synthetic data (Section 5.1), planted problems whose solution is known, and supports."""
 
 from __future__ import annotations
 
@@ -18,8 +18,18 @@ from replifed.randomness import generator
 
 if TYPE_CHECKING:
     from replifed.papers.fedht.settings import Biased, Planted, Simulation
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from replifed.engine.simulate import Metric
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Level = tuple[float, float]
+# Coordinates in a word: whole numbers of so many bits are exact in double precision.
+_BITS = 48
+NAME = "support."
 
 
 def simulation(settings: Simulation, level: Level, replicate: int) -> DenseLinearModel:
@@ -187,3 +197,27 @@ def _separable(curvature: NDArray, minimisers: NDArray, noise: float = 0.0) -> S
     columns, m = np.tile(np.arange(d), N * len(sides)), len(sides) * d
     X = sp.csr_array((rows, columns, np.arange(N * m + 1)), shape=(N * m, d))
     return SparseLinearModel(X, rows * shifted.ravel(), LeastSquares(), np.repeat(np.arange(N), m))
+
+
+def support_words(dim: int) -> dict[str, Metric]:
+    """Metrics of the server's model that together hold its support, a bit a coordinate."""
+    return {f"{NAME}{first:05d}": partial(_word, first=first) for first in range(0, dim, _BITS)}
+
+
+def _word(_: Any, seen: dict[str, NDArray], first: int) -> NDArray:
+    kept = seen["server"][:, first : first + _BITS] != 0
+    return kept @ 2.0 ** np.arange(kept.shape[1])
+
+
+def supports(lines: pd.DataFrame, which: str = "") -> NDArray:
+    """Supports of lines of a history, or those of a perturbed run, as a mask (lines, coordinates)."""
+    end = f".{which}" if which else ""
+    names = sorted(name for name in lines if name.startswith(NAME) and name.count(".") == 1)
+    words = lines[[name + end for name in names]].to_numpy(np.float64)
+    bits = words[..., None].astype(np.int64) >> np.arange(_BITS) & 1
+    return bits.astype(bool).reshape(len(lines), -1)
+
+
+def apart(one: NDArray, other: NDArray) -> NDArray:
+    """Share of two supports' coordinates, counted in each, that the other lacks: 0 equal, 1 disjoint."""
+    return (one ^ other).sum(axis=-1) / np.maximum(one.sum(axis=-1) + other.sum(axis=-1), 1)

@@ -13,8 +13,7 @@ from replifed.claims.quantities import Quantity, formula, quantity, run, setting
 from replifed.claims.statements import Statements, slug
 from replifed.papers.fedmm import measures
 from replifed.papers.fedmm.experiments import tuned_betas
-from replifed.papers.fedmm.paper import EXPERIMENTS
-from replifed.papers.fedmm.steps import SHORTER, best_asked
+from replifed.papers.fedmm.paper import EXPERIMENTS, SHORTER, best_asked
 
 HOMOGENEOUS, HETEROGENEOUS, MOVIELENS = "synthetic_homogeneous", "synthetic_heterogeneous", "movielens"
 FEDMM, NAIVE = BOTH = ("fedmm", "parameter_aggregation")

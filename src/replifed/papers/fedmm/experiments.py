@@ -272,20 +272,20 @@ def _first_coordinate(_: Any, observed: dict[str, NDArray]) -> NDArray:
 
 
 def _transport(method: str, settings: of.Transport, table: Any) -> Iterator[Planned]:
-    """All repetitions of one method at its step, those with twins and then the others."""
+    """All repetitions of one method at its step, those with perturbed runs and then the others."""
     assert settings.steps is not None
     replicates, step = settings.replicates, settings.steps[method]
     chosen = replicates if settings.twin_replicates is None else settings.twin_replicates
-    twinned = [name for name in replicates if name in chosen]
+    perturbed = [name for name in replicates if name in chosen]
     others = [name for name in replicates if name not in chosen]
-    groups = [(names, transport_problem(settings, table, names)) for names in (twinned, others) if names]
+    groups = [(names, transport_problem(settings, table, names)) for names in (perturbed, others) if names]
     linear = np.concatenate([problem.linear_uvp() for _, problem in groups]).mean()
     for names, problem in groups:
         yield replace(
             _at_step(method, settings, names, problem, step),
             labels={"dim": settings.dim, "step": step, "linear_uvp": float(linear)},
             run_labels={"chaotic": attrgetter("chaotic")},
-            twins="compared" if names is twinned else None,
+            perturbed="compared" if names is perturbed else None,
         )
 
 

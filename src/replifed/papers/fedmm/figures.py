@@ -16,9 +16,8 @@ from replifed.figures.lines import BLUE, ORANGE, SHORT, Line, sequence_lines
 from replifed.figures.style import canvas, styled
 from replifed.figures.summaries import averages
 from replifed.papers.fedmm.experiments import tuned_betas
-from replifed.papers.fedmm.paper import EXPERIMENTS, FIRST_ROUNDS, METHODS, METRICS
+from replifed.papers.fedmm.paper import EXPERIMENTS, FIRST_ROUNDS, METHODS, METRICS, SHORTER, best_asked
 from replifed.papers.fedmm.problems import TOYS
-from replifed.papers.fedmm.steps import SHORTER, best_asked
 from replifed.papers.inputs import Inputs
 
 _MARKS = (

@@ -1,8 +1,15 @@
-"""The paper, and the labels of experiments, methods and metrics in its figures."""
+"""The paper, the labels of experiments, methods and metrics in its figures, and its shorter range."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from replifed.algorithms.looks import method_line
+
+if TYPE_CHECKING:
+    from replifed.papers.fedmm import settings as of
 
 PAPER = {
     "name": "FedMM",
@@ -39,3 +46,17 @@ METRICS = {
 
 # First rounds in which all metrics are recorded, however seldom later on: there the curves fall most.
 FIRST_ROUNDS = 20
+# Runs of the naive method at its best step of the shorter range, by the experiment whose data they share. On
+# homogeneous data this is its best step of all.
+SHORTER = {
+    "synthetic_heterogeneous": "shorter_heterogeneous",
+    "movielens_random": "shorter_movielens",
+}
+
+
+def best_asked(found: Mapping[str, Any], experiment: of.Codes) -> float:
+    """The best step of a search's record among those from which the search started."""
+    assert experiment.tuning is not None
+    scores = dict(zip(found["betas"], found["scores"], strict=True))
+    asked = (beta for beta in experiment.tuning.betas if beta in scores)  # not beyond where gamma_t is 1
+    return min(asked, key=lambda beta: math.inf if scores[beta] is None else scores[beta])

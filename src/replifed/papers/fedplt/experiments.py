@@ -28,8 +28,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.fedplt import FedPLT
-from replifed.algorithms.local_solvers import Accelerated, Exact, Gradient, LocalSolver, Noisy, Stochastic
-from replifed.algorithms.mixed_solvers import AcceleratedStochastic, Uncoordinated
+from replifed.algorithms.local_solvers import (
+    Accelerated,
+    AcceleratedStochastic,
+    Exact,
+    Gradient,
+    LocalSolver,
+    Noisy,
+    Stochastic,
+    Uncoordinated,
+)
 from replifed.algorithms.splitting_theory import best_step, linear_round
 from replifed.engine.plans import in_one_table
 from replifed.engine.search import Grid
@@ -37,7 +45,6 @@ from replifed.engine.simulate import Metric
 from replifed.engine.trials import Spent
 from replifed.network.participation import FixedSize, Independent
 from replifed.operators.proximal import L1
-from replifed.papers.fedplt.footprint import footprint
 from replifed.papers.fedplt.methods import (
     FREE,
     PARAMETERS,
@@ -55,11 +62,12 @@ from replifed.papers.fedplt.trials import (
     around,
     common,
     each,
+    footprint,
     free_intercept_minimiser,
     rate,
     relative_error,
+    worst,
 )
-from replifed.papers.fedplt.worst import worst
 from replifed.progress import Progress
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.engine.perturbed import of_runs
 from replifed.engine.search import Grid, Search, search, search_each
 from replifed.engine.simulate import History, Metric, simulate
 from replifed.engine.trials import Spent
-from replifed.engine.twins import of_runs
 from replifed.network.participation import FixedSize
 from replifed.papers.fedplt.methods import Cell, Moduli, Values, build, times
 from replifed.problems.dense import DenseLinearModel
@@ -25,6 +25,18 @@ from replifed.randomness import Streams, generator
 
 if TYPE_CHECKING:
     from replifed.papers.fedplt.settings import Regression
+from collections.abc import Iterator
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from replifed.algorithms.fedplt import FedPLT, FedPLTState
+from replifed.network.ledger import dense_bits
+from replifed.papers.fedplt.methods import SOLVERS, theory
+from replifed.progress import Progress
+
+if TYPE_CHECKING:
+    from replifed.papers.fedplt import settings as of
 
 # The rate is fitted to errors between these, relative to round 0: after the transient, before rounding.
 WINDOW = (1e-2, 1e-10)
@@ -34,6 +46,8 @@ _LOST = 1e4
 _MINIMUM = 8
 # Rounds after which a grid drops the points whose runs have ended on all data sets.
 _STAGE = 25
+# Distance of the points between which a round is taken as linear, to find its worst direction.
+_NEAR = 1e-6
 
 
 def regression(settings: Regression, intercept: float = 1.0) -> DenseLinearModel:
@@ -266,3 +280,92 @@ def each(trial: Trial, cell: Cell, base: Values, grid: Grid) -> list[Search]:
         return trial.rates(cell, base, multiples)[sets, position]
 
     return search_each(score, [grid] * S)
+
+
+def footprint(method: str, replicate: int) -> Iterator[dict[str, Any]]:
+    """Memory, computation and communication of a method, counted on a few rounds of its code.
+
+    each, shared : models that every agent and the coordinator keep between rounds; up, down : models that an
+    agent sends and receives in a round; exchanges : round trips in which they wait for each other; fewest,
+    most : gradients that an agent computes in a round; left : the error that one local step leaves.
+    """
+    data = {"seed": 0, "replicates": (0,), "data": "planted", "loss": "sum", "ridge": 0.5}
+    drawn: Any = partial(SimpleNamespace, **data, agents=10, samples=4, features=2)
+    trial, long = (Trial(drawn(rounds=rounds)) for rounds in (30, 1000))
+    cell = Cell(method, "gradient", 3, 10, 10)
+    algorithm = build(cell, trial.moduli, theory(cell, trial.moduli))
+    counts = _count_gradients(trial.problem)
+    history = trial.simulate(algorithm, metrics={"gradients": lambda *_: np.array([sum(counts)])})
+    axes = [field.ndim for field in history.state]
+    first = {name: total[1, 0] for name, total in history.ledger.items()}
+    models = cell.agents * dense_bits(trial.problem.dim)
+    gradients = np.diff(history.metrics["gradients"][:, 0])
+    one_step = cell._replace(steps=1)
+    values = {name: value[:, None] for name, value in theory(one_step, long.moduli).items()}
+    yield {
+        "each": axes.count(3),
+        "shared": axes.count(2),
+        "up": first["bits_up"] / models,
+        "down": first["bits_down"] / models,
+        "exchanges": int(first["exchanges"]),
+        "fewest": int(gradients.min()),
+        "most": int(gradients.max()),
+        "left": np.nanmin(long.errors(one_step, values)),
+        "replicate": [replicate],
+    }
+
+
+def _count_gradients(problem: Any) -> list[int]:
+    """Make the problem record the number of gradients that each client computes, call by call."""
+    counts: list[int] = []
+    gradients, descent = problem.per_client_gradients, problem.per_client_descent
+
+    def counted_gradients(*arguments: Any, **named: Any) -> NDArray:
+        counts.append(1)
+        return gradients(*arguments, **named)
+
+    def counted_descent(models: NDArray, steps: int, *arguments: Any, **named: Any) -> NDArray:
+        counts.append(steps)
+        return descent(models, steps, *arguments, **named)
+
+    problem.per_client_gradients, problem.per_client_descent = counted_gradients, counted_descent
+    return counts
+
+
+def worst(settings: of.Worst, progress: Progress) -> Iterator[dict[str, Any]]:
+    """Yield the factor by which a round from that direction changes the distance to the fixed point.
+
+    norm : the largest factor of the round's linearisation; factor : that of the round itself.
+    """
+    trial = Trial(settings.with_(rounds=1))
+    x = np.repeat(trial.solution[:, None], settings.agents, axis=1)
+    fixed = np.stack([x, x - settings.rho * trial.problem.per_client_gradients(x)], axis=1)  # (S, 2, N, D)
+    low, high = trial.moduli
+    plans = [(name, steps) for name in settings.solvers for steps in settings.epochs]
+    for done, (name, steps) in enumerate(plans):
+        progress(f"{name}, {steps} local steps", done, len(plans))
+        method = FedPLT(rho=settings.rho, solver=SOLVERS[name](steps=steps))
+        norm, direction = _steepest(trial, method, fixed)
+        gap = settings.distance * direction[:, None]
+        factor = np.linalg.norm(_after(trial, method, fixed, gap), axis=-1)[:, 0] / settings.distance
+        labels = {"solver": name, "steps": steps, "mu": low, "L": high, "replicate": list(trial.replicates)}
+        yield {**labels, "norm": norm, "factor": factor}
+
+
+def _steepest(trial: Trial, method: FedPLT, fixed: NDArray) -> tuple[NDArray, NDArray]:
+    """The norm (S,) of a round's derivative at the fixed point, and the unit direction (S, P) for it."""
+    size = fixed[0].size
+    gaps = np.broadcast_to(_NEAR * np.eye(size), (len(fixed), size, size))
+    derivative = (_after(trial, method, fixed, gaps) - _after(trial, method, fixed, -gaps)) / (2 * _NEAR)
+    _, growths, directions = np.linalg.svd(derivative.swapaxes(1, 2))
+    return growths[:, 0], directions[:, 0]
+
+
+def _after(trial: Trial, method: FedPLT, fixed: NDArray, gaps: NDArray) -> NDArray:
+    """Differences (S, G, P) to the fixed point (S, 2, N, D) after a round from `gaps` (S, G, P) beside it."""
+    count = gaps.shape[1]
+    centre = np.repeat(fixed, count, axis=0)
+    x, z = np.moveaxis(centre + gaps.reshape(centre.shape), 1, 0)
+    state = FedPLTState(x, z, z.mean(axis=1))
+    end = trial.simulate(method, count, metrics={}, resume=(0, state)).state
+    return (np.stack([end.x, end.z], axis=1) - centre).reshape(gaps.shape)

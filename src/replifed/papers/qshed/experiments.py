@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from replifed.algorithms.line_search import Armijo
+from replifed.algorithms.newton_type import Armijo
 from replifed.algorithms.registry import method_class
 from replifed.engine.plans import Planned, execute, in_one_table
 from replifed.engine.simulate import History, simulate

@@ -1,9 +1,9 @@
-"""Twins of a run: does its outcome depend on the last bits?
+"""Perturbed runs of a run: does its outcome depend on the last bits?
 
 Hard thresholding, quantisation or a bounded map can keep a run from diverging although its step is too long
-for stability: it wanders, and rounding decides where it ends. Such a run is *chaotic*. Two twins reveal it:
-one has a slightly perturbed server model after the first round, the other a slightly longer step. The twins
-use the same data, cohorts and minibatches as their run.
+for stability: it wanders, and rounding decides where it ends. Such a run is *chaotic*. Two perturbed runs
+reveal it: one has a slightly perturbed server model after the first round, the other a slightly longer step.
+They use the same data, cohorts and minibatches as the run.
 """
 
 from __future__ import annotations
@@ -22,51 +22,51 @@ from replifed.network.ledger import Cost
 from replifed.problems.base import require
 from replifed.randomness import Streams
 
-# What twins differ in: the model that they go on from after the first round, and the step. They name columns
-# of histories, such as objective.of_start: the objective of the twin whose model was moved.
-TWINS = ("of_start", "of_step")
+# What perturbed runs differ in: the model that they go on from after the first round, and the step. They name
+# columns of histories, such as objective.of_start: the objective of the run whose model was moved.
+PERTURBED = ("of_start", "of_step")
 # Relative size of a move of the model: this, or so many units in the last place if these are more.
 _MOVE, _UNITS = 1e-10, 100
 _NEVER, _NOT_YET = -2, -1
-# Largest relative difference between the objectives of a stable run and of its twins.
+# Largest relative difference between the objectives of a stable run and of its perturbed runs.
 AGREEMENT = 1e-3
 # Below this share of their value at the start, objectives are rounding error.
 _ROUNDING = 1e-12
 
 
-class Twinned(NamedTuple):
-    """R runs compared with their twins.
+class Perturbed(NamedTuple):
+    """R runs compared with their perturbed runs.
 
-    `difference` (R,) is the largest relative difference of the objective between a run and one of its twins,
+    `difference` (R,) is the largest relative difference of the objective between a run and a perturbed one,
     over the recorded rounds of the tail; infinite if only one of the two has diverged.
     """
 
     history: History  # of the runs alone
     difference: NDArray
     descends: NDArray  # whether the mean objective over the tail lies below that at the start, (R,)
-    everything: History  # of the runs and their twins, three in turn
+    everything: History  # of the runs and their perturbed runs, three in turn
 
     @property
-    def with_twins(self) -> History:
-        """History of the runs, with their twins' metrics as objective.of_start, ... beside their own."""
+    def recorded(self) -> History:
+        """History of the runs, with metrics of perturbed ones as objective.of_start, ... beside theirs."""
         more: dict[str, NDArray] = {}
-        for place, twin in enumerate(TWINS, start=1):
+        for place, which in enumerate(PERTURBED, start=1):
             own = self.everything.take(np.arange(self.everything.diverged.shape[1]) % 3 == place)
-            more |= {f"{name}.{twin}": values for name, values in own.metrics.items()}
+            more |= {f"{name}.{which}": values for name, values in own.metrics.items()}
         return replace(self.history, metrics=self.history.metrics | more)
 
     @property
     def chaotic(self) -> NDArray:
-        """Mask (R,) of the runs that differ from a twin."""
+        """Mask (R,) of the runs that differ from a perturbed run."""
         return ~(self.difference <= AGREEMENT)
 
     @property
     def stable(self) -> NDArray:
-        """Mask (R,) of the runs that agree with their twins and end below their start."""
+        """Mask (R,) of the runs that agree with their perturbed runs and end below their start."""
         return ~self.chaotic & self.descends
 
 
-def simulate_with_twins(
+def simulate_perturbed(
     algorithm: Algorithm | Callable[[NDArray, NDArray], Algorithm],
     problem: Any,
     streams: Streams,
@@ -76,15 +76,15 @@ def simulate_with_twins(
     record_before_tail: bool = True,
     compared: str = "objective",
     **options: Any,
-) -> Twinned:
-    """Run R settings of a method, each with its two twins.
+) -> Perturbed:
+    """Run R settings of a method, each with its two perturbed runs.
 
     Parameters
     ----------
     algorithm : Algorithm or callable
-        Algorithm of the R runs; its attribute `tuned` names the setting that is larger in one twin, `step` by
-        default. If that setting is not one of its fields: a function of run indices (3R,) and factors (3R,)
-        that returns the algorithm of these runs with the tuned quantity times the factors.
+        Algorithm of the R runs; its attribute `tuned` names the setting that is larger in one perturbed run,
+        `step` by default. If that setting is not one of its fields: a function of run indices (3R,) and
+        factors (3R,) that returns the algorithm of these runs with the tuned quantity times the factors.
     problem : Problem
         Problem with data for each run, or data shared by all runs.
     streams : Streams
@@ -95,7 +95,7 @@ def simulate_with_twins(
     record_before_tail : bool
         Whether the rounds before the tail are recorded too.
     compared : str
-        Metric by which runs and twins are compared, lower is better; one of `simulate`'s `metrics`.
+        Metric by which runs and perturbed runs are compared, lower is better; one of `simulate`'s `metrics`.
     **options
         Further options of `simulate`.
     """
@@ -127,7 +127,7 @@ def simulate_with_twins(
         difference = np.where(agree, 0.0, gaps / scale[..., None]).max(axis=(0, 2))
         difference = np.where(np.isnan(difference), np.inf, difference)
         descends = late[..., 0].mean(axis=0) < start
-    return Twinned(runs, difference, descends, history)
+    return Perturbed(runs, difference, descends, history)
 
 
 def of_runs(algorithm: Any, runs: NDArray, factors: NDArray | None = None) -> Any:
@@ -157,7 +157,7 @@ def _settings_of(owner: Any, runs: NDArray) -> dict[str, Any]:
 
 
 def relative_move(dtype: np.dtype) -> float:
-    """Size of a twin's perturbation relative to the model's norm: max(1e-10, 100 eps) for this type."""
+    """Size of a perturbation relative to the model's norm: max(1e-10, 100 eps) for this type."""
     return max(_MOVE, _UNITS * float(np.finfo(dtype).eps))
 
 

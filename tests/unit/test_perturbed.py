@@ -11,9 +11,9 @@ from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Gradient
 from replifed.contract.problems import make
-from replifed.engine import twins
+from replifed.engine import perturbed
+from replifed.engine.perturbed import move, of_runs, relative_move, simulate_perturbed
 from replifed.engine.simulate import simulate
-from replifed.engine.twins import move, of_runs, relative_move, simulate_with_twins
 from replifed.network.ledger import Cost
 from replifed.network.participation import Participation
 from replifed.papers import inputs
@@ -55,16 +55,16 @@ class Bare:
 @pytest.mark.parametrize("rounds, told", [(80, True), (8, False)])
 def test_a_chaotic_map_is_told_once_it_has_had_the_time(rounds, told):
     values = np.array([0.5, 2.5, 4.0])
-    twinned = simulate_with_twins(
+    twinned = simulate_perturbed(
         lambda numbers, factors: Logistic4(values[numbers] * np.minimum(factors, 2)),
         Bare(),
         Streams(1, (1, 1, 1)),
         rounds,
     )
     assert twinned.chaotic.tolist() == [False, False, told]
-    assert inputs.TWINS == twins.TWINS
+    assert inputs.PERTURBED == perturbed.PERTURBED
     # What twins recorded stands beside the runs.
-    kept = twinned.with_twins.metrics
+    kept = twinned.recorded.metrics
     first = np.abs(kept["objective.of_step"] / kept["objective"] - 1)
     assert first[0].max() == 0
     assert (first[-1, 2] > 1e-3) == told
@@ -91,7 +91,7 @@ def test_calm_runs_are_unchanged_beside_their_twins(dtype, batch):
         return FedIterHT(step=steps[numbers] * factors, sparsity=5, local_steps=3, batch=batch)
 
     streams = Streams(7, (4, 4, 4))
-    twinned = simulate_with_twins(make, data, streams, 30)
+    twinned = simulate_perturbed(make, data, streams, 30)
     alone = simulate(make(np.arange(3), np.ones(3)), data, streams, 30)
     tolerance = 1e-12 if dtype == np.float64 else 1e-5
     np.testing.assert_allclose(
@@ -109,14 +109,14 @@ def test_settings_of_a_single_run_are_those_of_its_twins():
     def of_step(method):
         return lambda runs, factors: of_runs(method, runs)
 
-    one, other = (simulate_with_twins(of_step(method), data, streams, 5) for method in (alone, plain))
+    one, other = (simulate_perturbed(of_step(method), data, streams, 5) for method in (alone, plain))
     np.testing.assert_array_equal(one.everything.metrics["objective"], other.everything.metrics["objective"])
 
 
 def test_states_without_the_servers_model_are_moved_as_a_whole():
     """Fed-PLT keeps the agents' z; the server's model follows from it."""
     data = problem(loss=Logistic())
-    twinned = simulate_with_twins(
+    twinned = simulate_perturbed(
         lambda numbers, factors: FedPLT(rho=1.0 * factors, solver=Gradient(steps=3)),
         data,
         Streams(7, (4,)),
@@ -139,7 +139,7 @@ def test_a_move_has_its_size_and_keeps_the_support():
 
 def test_runs_that_all_diverge_agree_and_are_not_admissible():
     data, steps = problem(), np.array([1e3])
-    twinned = simulate_with_twins(
+    twinned = simulate_perturbed(
         lambda numbers, factors: FedIterHT(
             step=steps[numbers] * factors, sparsity=5, local_steps=3, batch=None
         ),
@@ -155,7 +155,7 @@ def test_what_twins_say_hangs_on_the_tail_alone():
     values = np.array([0.5, 2.5, 4.0])
 
     def run(whole):
-        return simulate_with_twins(
+        return simulate_perturbed(
             lambda numbers, factors: Logistic4(values[numbers] * np.minimum(factors, 2)),
             Bare(),
             Streams(1, (1, 1, 1)),
@@ -176,7 +176,7 @@ def test_twins_leave_their_run_after_the_first_round_that_has_clients():
         return Participation(active, np.arange(n_clients)[None])
 
     method, problem = FedAvg(step=0.05, local_steps=2), make("dense", range(4))
-    found = simulate_with_twins(method, problem, Streams(0, (1, 2)), 8, cohort=later)
+    found = simulate_perturbed(method, problem, Streams(0, (1, 2)), 8, cohort=later)
     own, moved = (found.everything.metrics["objective"][:, place::3] for place in (0, 1))
     assert (own[:3] == own[0]).all() and (own[:3] == moved[:3]).all()
     x = found.everything.state.x
