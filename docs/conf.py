@@ -4,6 +4,7 @@ The source folder is the repository itself: every page reads the same there and 
 Nothing of the built site comes from a network: `tools/check_site.py` refuses what does.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -21,7 +22,7 @@ include_patterns = [
 ]
 extensions = [
     *("myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx_design", "sphinx_gallery.gen_gallery"),
-    *("pages", "links", "mathematics"),  # of docs/site
+    *("pages", "links", "mathematics", "previews"),  # of docs/site
 ]
 
 myst_heading_anchors = 3  # links to headings, as where the code is hosted
@@ -49,6 +50,7 @@ sphinx_gallery_conf = {
     "only_warn_on_example_error": True,
 }
 
+html_baseurl = os.environ.get("REPLIFED_SITE", "")  # with a slash at its end, for what names a page elsewhere
 html_theme = "pydata_sphinx_theme"
 html_title = "replifed"
 html_theme_options = {
@@ -59,6 +61,8 @@ html_theme_options = {
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     **{"footer_start": ["copyright"], "footer_end": []},
+    # Beside a published site lies the report of the reference run (.github/workflows/pages.yml).
+    "external_links": [{"name": "Report", "url": f"{html_baseurl}report/index.html"}] if html_baseurl else [],
 }
 html_sidebars = {"docs/index": [], "docs/glossary": []}
 html_context = {"default_mode": "auto"}

@@ -37,6 +37,8 @@ class Page(HTMLParser):
             self.loads.append(given.get("href", ""))
         elif tag == "a" and "href" in given:
             self.links.append(given["href"])
+        elif given.get("property") == "og:image":  # which no browser loads, but what shows a link's preview
+            self.links.append(given.get("content", ""))
 
 
 def is_elsewhere(address: str) -> bool:

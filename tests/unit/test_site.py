@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
         ('<a href="c.html">c</a>', "links to c.html, which is not there"),
         ('<a href="b.html#gone">b</a>', "links to b.html#gone, which has no such place"),
         ('<img src="p.png">', "links to p.png, which is not there"),
+        ('<meta property="og:image" content="p.png">', "links to p.png, which is not there"),
         ('<img srcset="a.html 1x, https://cdn.org/p.png 2x">', "loads https://cdn.org/p.png from a network"),
         ('<video poster="//cdn.org/p.png"></video>', "loads //cdn.org/p.png from a network"),
         ('<script src="https://cdn.org/a.js"></script>', "loads https://cdn.org/a.js from a network"),

@@ -201,7 +201,7 @@ def _optimal() -> Iterator[Claim]:
         fails="an error of more than twice the oracle's on most data sets",
         share=0.5,
         because="most data",
-        note="informs alone: the remark has an order, for full batches, and no factor; twice was set when "
+        note="for information: the remark has an order, for full batches, and no factor; twice was set when "
         "FedIterHT was known to come as close on some data",
     )
 
