@@ -24,9 +24,10 @@ def covering(rows: Sequence[Row]) -> list[Row]:
     >>> covering([(a, b, c) for a in "xy" for b in "xy" for c in "xy"])
     [('x', 'x', 'x'), ('x', 'y', 'y'), ('y', 'x', 'y'), ('y', 'y', 'x')]
     """
-    missing, chosen = pairs(*rows), set()
+    own = [pairs(row) for row in rows]
+    missing, chosen = set().union(*own), set()
     while missing:
-        best = max(range(len(rows)), key=lambda place: len(missing & pairs(rows[place])))
-        missing -= pairs(rows[best])
+        best = max(range(len(rows)), key=lambda place: len(missing & own[place]))
+        missing -= own[best]
         chosen.add(best)
     return [rows[place] for place in sorted(chosen)]

@@ -94,10 +94,11 @@ def every_case(*names: str, variants: bool = True) -> list[Case]:
 
 def parts(name: str) -> dict[tuple[str, ...], tuple[Callable[[Case], None], Case]]:
     """Checks of one method on the cases that they are made of, by check, problem, cohort and settings."""
+    cases = every_case(name)
     return {
         (check.__name__, case.kind, str(case.partial), repr(case.changes)): (check, case)
         for check, of in contract.CHECKS.items()
-        for case in every_case(name)
+        for case in cases
         # Variants refuse settings of their own.
         if of(replace(case, changes={}) if check is checks.check_refusals else case)
     }
@@ -170,10 +171,10 @@ def test_the_problems_of_a_method_are_those_that_it_does_not_refuse(name):
     assert problems_of(name) == contract.kinds(method_class(name))
 
 
-@registered
-def test_all_pairs_of_check_problem_cohort_and_settings_are_examined(name):
-    every = list(parts(name))
+def test_all_pairs_of_check_problem_cohort_and_settings_are_examined():
+    every = list(parts("fednl"))
     chosen = covering(every)
+    assert len(chosen) < len(every)
     assert set(chosen) <= set(every) and pairs(*chosen) == pairs(*every)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ def size(client: int) -> int:
     return (16, 12, 15, 16, 14)[client % 5]
 
 
+# Checks make problems over and over: of the same clients' data, which are drawn once, and copied.
+@cache
 def samples(client: int, data_set: int) -> tuple[NDArray, NDArray]:
     """Features (n, d), of which a third are zero, and labels of one client."""
     rng, n = np.random.default_rng((data_set, client)), size(client)
@@ -52,20 +55,26 @@ def sparse(clients: Sequence[int], data_sets: Sequence[int]) -> SparseLinearMode
     )
 
 
-def surrogate(clients: Sequence[int], data_sets: Sequence[int]) -> FederatedSurrogate:
-    def points(client: int, data_set: int) -> NDArray:
-        rng = np.random.default_rng((data_set, client))
-        return rng.normal(size=(SAMPLES, 4)) + 2 * rng.normal(size=4)
+@cache
+def scattered(client: int, data_set: int) -> NDArray:
+    """Points of one client around a mean of its own, shape (n, 4)."""
+    rng = np.random.default_rng((data_set, client))
+    return rng.normal(size=(SAMPLES, 4)) + 2 * rng.normal(size=4)
 
-    Z = np.array([[points(client, data_set) for client in clients] for data_set in data_sets])
+
+def surrogate(clients: Sequence[int], data_sets: Sequence[int]) -> FederatedSurrogate:
+    Z = np.array([[scattered(client, data_set) for client in clients] for data_set in data_sets])
     theta = [np.random.default_rng((data_set, 99)).normal(size=FAMILY.parameters) for data_set in data_sets]
     return FederatedSurrogate(FAMILY, Z, np.array(theta))
 
 
-def transport(clients: Sequence[int], data_sets: Sequence[int]) -> FederatedTransport:
-    def points(data_set: int, name: int, count: int) -> NDArray:
-        return np.random.default_rng((data_set, name)).normal(size=(count, 2))
+@cache
+def points(data_set: int, name: int, count: int) -> NDArray:
+    """Standard normal points in the plane, shape (count, 2)."""
+    return np.random.default_rng((data_set, name)).normal(size=(count, 2))
 
+
+def transport(clients: Sequence[int], data_sets: Sequence[int]) -> FederatedTransport:
     sources = [[points(data_set, client, 20) for client in clients] for data_set in data_sets]
     targets = np.array([points(data_set, 99, 30) for data_set in data_sets])
     problem = FederatedTransport(np.array(sources), targets, targets, lambda x: x)
@@ -91,6 +100,11 @@ def make(kind: str, clients: Sequence[int] = range(N), data_sets: Sequence[int] 
     return KINDS[kind](clients, data_sets)
 
 
+@cache
+def _example(kind: str) -> Any:
+    return make(kind)
+
+
 def kinds_for(needs: Sequence[type]) -> list[str]:
     """Return the kinds of problems that have all capabilities that a method needs."""
-    return [kind for kind in KINDS if all(isinstance(make(kind), need) for need in needs)]
+    return [kind for kind in KINDS if all(isinstance(_example(kind), need) for need in needs)]
