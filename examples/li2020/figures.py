@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from replifed.figures import lines
 from replifed.figures.artefact import By, Grid, Made, by_name
-from replifed.figures.lines import Line
+from replifed.figures.lines import Line, described
 from replifed.figures.summaries import averages
 
 from . import example
 
-COLOURS = lines.BLUE, lines.ORANGE, lines.GREEN, lines.PURPLE, lines.VERMILLION, lines.SKY, lines.BLACK
+COLOURS = "blue", "orange", "green", "purple", "vermillion", "sky", "black"
 OPEN = {"dashes": "", "marker": "o", "size": 3.5, "filled": False}
 RULES = {"fixed": "step .4", "decaying": "authors' decaying steps", "falling": "steps .08 / (1 + 2e-4 r)"}
 NAMES = {
@@ -21,27 +20,30 @@ NAMES = {
     **{"balanced": "MNIST balanced", "unbalanced": "MNIST unbalanced"},
 }
 READINGS = {
-    "text": Line("text", lines.BLUE),
-    "code": Line("code", lines.VERMILLION, lines.LONG),
-    "mixed": Line("text, but the code's step rule", lines.GREEN),
-    "ridge of the text": Line("code, but the text's ridge", lines.PURPLE, lines.DOTS),
-    "rule of the text": Line("code, but the text's step rule", lines.ORANGE, lines.SHORT),
-    "start of the text": Line("code, but the text's start", lines.SKY, lines.DOTS),
-    "published": Line("published", lines.BLACK, **OPEN),
+    "text": described("text", "blue", "solid"),
+    "code": described("code", "vermillion", "long"),
+    "mixed": described("text, but the code's step rule", "green", "solid"),
+    "ridge of the text": described("code, but the text's ridge", "purple", "dots"),
+    "rule of the text": described("code, but the text's step rule", "orange", "short"),
+    "start of the text": described("code, but the text's start", "sky", "dots"),
+    "published": Line("published", "black", **OPEN),
 }
-COHORTS = {K: Line(f"K = {K}", colour) for K, colour in zip((10, 30, 50, 70, 100), COLOURS, strict=False)}
+COHORTS = {
+    K: described(f"K = {K}", colour, "solid")
+    for K, colour in zip((10, 30, 50, 70, 100), COLOURS, strict=False)
+}
 SCHEMES = {
-    "I": Line("scheme I", lines.BLUE),
-    "transformed": Line("scheme II, transformed", lines.GREEN, lines.SHORT),
-    "II": Line("scheme II", lines.ORANGE, lines.LONG),
-    "original": Line("original, step .9", lines.VERMILLION, lines.DOTS),
-    "original .3": Line("original, step .3", lines.PURPLE, lines.DOTS),
+    "I": described("scheme I", "blue", "solid"),
+    "transformed": described("scheme II, transformed", "green", "short"),
+    "II": described("scheme II", "orange", "long"),
+    "original": described("original, step .9", "vermillion", "dots"),
+    "original .3": described("original, step .3", "purple", "dots"),
 }
 THEOREMS = {"full": 0.0, "I": 1 / 2, "II": (example.N - 2) / (example.N - 1) / 2}
 BOUNDS = {
-    f"{scheme}{more}": Line(f"{scheme}{more}", colour, dashes)
+    f"{scheme}{more}": described(f"{scheme}{more}", colour, dashes)
     for scheme, colour in zip(THEOREMS, COLOURS, strict=False)
-    for more, dashes in {"": "-", " bound": lines.DOTS}.items()
+    for more, dashes in {"": "solid", " bound": "dots"}.items()
 }
 # On balanced MNIST Figure 1a counts rounds to this loss, elsewhere to that of E = 100 after so many rounds.
 LEVEL, AFTER = 0.5, {"synthetic00": 101, "synthetic11": 140, "unbalanced": 100}
@@ -87,9 +89,9 @@ def _theorem4(inputs):
 
 
 def _example_lines(table):
-    looks = dict(zip(sorted(table["local_steps"].unique()), COLOURS, strict=False))
-    stored = {f"{E} stored": Line("", colour, explained=False, **OPEN) for E, colour in looks.items()}
-    return {str(E): Line(f"E = {E}", colour) for E, colour in looks.items()} | stored
+    several = sorted(table["local_steps"].unique())
+    looks = {str(E): described(f"E = {E}", *one, "solid") for E, *one in zip(several, COLOURS, strict=False)}
+    return looks | {f"{E} stored": look._replace(**OPEN, explained=False) for E, look in looks.items()}
 
 
 def _ends(inputs):
@@ -126,29 +128,29 @@ def _run(inputs):
 
 
 def _fig1a(inputs):
-    theirs = published("fig1a").set_axis(["data", "local_steps", "mean"], axis=1).assign(reading="published")
-    theirs["data"] = theirs["data"].map(dict(zip(theirs["data"].unique(), NAMES.values(), strict=False)))
+    theirs = published("fig1a").set_axis(["on", "local_steps", "mean"], axis=1).assign(reading="published")
+    theirs["on"] = theirs["on"].map(dict(zip(theirs["on"].unique(), NAMES.values(), strict=False)))
     frames = [theirs]
     for experiment, method in inputs.runs():
         found = rounds_to_level(inputs.run(experiment, method), kind(experiment)).dropna()
         found = found.groupby(["reading", "local_steps"])["rounds"].agg(mean="mean", low="min", high="max")
-        frames.append(found.reset_index().assign(data=NAMES[kind(experiment)]))
+        frames.append(found.reset_index().assign(on=NAMES[kind(experiment)]))
     return pd.concat(frames, ignore_index=True)
 
 
 def _means(by):
     def table(inputs):
-        named = (one.assign(data=NAMES[kind(one["experiment"].iloc[0])]) for one in inputs.histories())
-        return averages(named, ["data", "reading", by], axes=())
+        named = (one.assign(on=NAMES[kind(one["experiment"].iloc[0])]) for one in inputs.histories())
+        return averages(named, ["on", "reading", by], axes=())
 
     return table
 
 
-PANELS = By("data", {name: name for name in NAMES.values()})
+PANELS = By("on", {name: name for name in NAMES.values()})
 BY_DATA = {"rows": [By("reading", {"text": "text", "code": "code"})], "columns": [PANELS]}
 E_AXIS = {"x": {"local_steps": "local steps E"}, "y": "rounds", "columns": [PANELS], "log_x": True}
 OF_EXAMPLE = {"columns": [By("experiment", RULES)], "y": "|w - w*|", "log_x": True}
-STORED = {"others": [Line("authors' stored numbers", lines.GREY, **OPEN)]}
+STORED = {"others": [Line("authors' stored numbers", "grey", **OPEN)]}
 # By figure: its table, the column that tells curves apart, their lines, and what else it needs.
 GRIDS = {
     "theorem4": (_theorem4, "curve", _example_lines, OF_EXAMPLE | STORED),

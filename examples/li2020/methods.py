@@ -7,8 +7,8 @@ import numpy as np
 
 from replifed.algorithms.base import ServerModel
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.local_steps import gradient_steps
+from replifed.algorithms.registry import method_class
 from replifed.network.participation import Averaged, FixedSize, WithReplacement
 from replifed.randomness import Streams
 
@@ -36,7 +36,7 @@ class AuthorsDevices(Streams):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalSGD(FedAvg):
+class LocalSGD(method_class("fedavg")):
     """FedAvg with a step that shortens.
 
     Parameters
