@@ -95,17 +95,18 @@ def best_E(history, data, reading):
 
 @quantity
 def rise(history, reading, scheme):
-    """Largest rise of the cross-entropy from one round to the next after round 20, a number a seed."""
-    one = history[(history["reading"] == reading) & (history["scheme"] == scheme) & (history["round"] >= 20)]
+    """Largest rise of the cross-entropy from one round to the next after a tenth of them, a number a seed."""
+    one = history[(history["reading"] == reading) & (history["scheme"] == scheme)]
+    one = one[one["round"] >= one["round"].max() // 10]
     return Sample(one.groupby("replicate")["objective"].agg(lambda curve: curve.diff().max()).to_numpy())
 
 
 @quantity
 def is_code_nearest(history):
-    """True if the reading of the code is the nearest to the published losses from round 50 on."""
+    """True if the reading of the code is the nearest to the published losses in the second half."""
     theirs = published("run").set_index("round")["loss_on_train_data"]
     ours = history.pivot_table(index="round", columns="reading", values="objective")
-    off = ours.sub(theirs, axis=0).loc[50:].abs().mean().sort_values()
+    off = ours.sub(theirs, axis=0).loc[len(ours) // 2 :].abs().mean().sort_values()
     return Measured(
         np.array([off.index[0] == "code"]), note=", ".join(f"{a}: {b:.4f}" for a, b in off.items())
     )

@@ -63,8 +63,9 @@ class LocalSGD(method_class("fedavg")):
         if np.ndim(eta) == 0 and not self.tilted:
             w = gradient_steps(local, batches, eta)
         else:
+            own = tilt.reshape(*tilt.shape, *(1,) * (w.ndim - 2))
             for length, batch in zip(np.broadcast_to(eta, K), batches, strict=True):
-                w = w - (length * tilt[..., None]).astype(w.dtype) * local.gradient(w, batch)
+                w = w - (length * own).astype(w.dtype) * local.gradient(w, batch)
         x = (
             local.mean(w, np.full_like(tilt, 1 / tilt.shape[1]))
             if self.tilted
