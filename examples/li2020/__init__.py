@@ -1,1 +1,1 @@
-"""FedAvg on data that differ between devices: its rate, two sampling schemes, a lower bound, and what E and K do."""
+"""FedAvg on devices that differ: its rate, sampling schemes, a lower bound, and what E and K do."""

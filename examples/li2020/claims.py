@@ -1,166 +1,180 @@
-"""What the paper says, in its order, each sentence above the claims on it."""
+"""What is measured for each claim; `claims.yaml` says in words what is claimed."""
 
-import numpy as np
-import pandas as pd
+from functools import partial
+from itertools import pairwise, product
+from pathlib import Path
+
+import yaml
 
 from replifed.claims.axes import Axes, Axis, Option
-from replifed.claims.claim import Measured
-from replifed.claims.curves import at, curves, last
-from replifed.claims.quantities import formula, joined, quantity, run
+from replifed.claims.curves import at, curves, last, level
+from replifed.claims.quantities import formula, run
 from replifed.claims.statements import Statements
 
-from . import example
-from .figures import published
+from . import measures as of
+from .figures import NAMES, published
 
+TEXTS = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text(encoding="utf-8"))
 AXES = Axes(
-    Axis(
-        "decay",
-        "The text does not give the decaying steps of Theorem 4's example.",
-        Option(
-            "0.08 / (1 + 2e-4 r)",
-            "chosen",
-            "the first step of the stored curves, and a fall by 21 in 100,000 rounds",
-        ),
-        Option(
-            "stored",
-            "fitted",
-            "0.08 / (1 + a r), a = 2e-7 for E up to 10 and 2e-3 above: the stored curves come out",
-            against="for E = 5 and 10 it falls by .2 % in all 10,000 rounds, which is no decay",
-        ),
-        tried=2,
+    *(
+        Axis(name, one["question"], *(Option(**option) for option in one["options"]))
+        for name, one in TEXTS["axes"].items()
     ),
-    inferred={"decay": "stored"},
-    fitted_on=["section4.values"],
+    inferred={"decay": "stored", "training": "code", "level": "matched"},
+    fitted_on=["section4.values", "fig1a.points"],
 )
-CLAIM = Statements("li2020", AXES, runs="own runs")
-FORMULA = {"evidence": "formula"}
-EXAMPLE = CLAIM.given(artefact="theorem4")
+CLAIM = Statements("li2020", AXES)
+FIXED, DECAYING, FALLING = (run(name, "fedavg") for name in ("fixed", "decaying", "falling"))
+RUN, MIXED, TEXT = (run(name, "fedavg") for name in ("published_run", "e_balanced", "e_balanced_text"))
+SYNTHETIC, READINGS, ALL_E = ("synthetic00", "synthetic11"), ("text", "code"), (1, 5, 10, 50, 100)
+THEIRS = published("fig1a").query("dataset == 'mnist_balanced' and local_steps <= 1000")
+THEIRS = dict(zip(THEIRS["local_steps"], THEIRS["rounds"], strict=True))
 
 
-def distances(experiment, E):
-    return curves(run(experiment, "fedavg"), value="distance", local_steps=E)
+def distances(history, E):
+    return curves(history, value="distance", local_steps=E)
 
 
-@quantity
-def is_stored(rule: str, history: pd.DataFrame) -> Measured:
-    """True of each stored number that the history has to 1e-11."""
-    theirs = published("theorem4").query("step_rule == @rule")
-    ours = theirs.merge(history, on=["local_steps", "round"], suffixes=("", "_here"))
-    off = np.concatenate([ours["loss"] - ours["loss_here"], ours["err"] - ours["distance"]])
-    note = f"{len(off)} numbers of {ours['local_steps'].nunique()} curves; largest deviation {abs(off).max():.1e}"
-    return Measured(abs(off) <= 1e-11, seeds=1, note=note)
+def end(experiment, reading="text", scheme="I", K=10, E=100, rounds=None):
+    """Mean cross-entropy of the last tenth of the rounds, or that after some rounds, a number a seed."""
+    where = {"reading": reading, "scheme": scheme, "cohort": K, "local_steps": E}
+    curve = curves(run(experiment, "fedavg"), **where)
+    return level(curve) if rounds is None else at(curve, rounds)
 
 
-@quantity
-def cases(*samples) -> Measured:
-    """What holds of several curves, a case each."""
-    return Measured(np.concatenate([one.values for one in samples]).astype(bool), seeds=1)
+def both(measured, *more):
+    """Yield a claim for each synthetic data set and reading, and whatever else it is about."""
+    for data, r, *others in product(SYNTHETIC, READINGS, *more):
+        suffix, name = ".".join([data, *others]).replace(" .", "_"), " with ".join([NAMES[data], *others])
+        yield suffix, name, {"training": r}, measured(data, r, *others)
 
 
-@quantity
-def is_like(history: pd.DataFrame) -> Measured:
-    """True of each round at which E = 1 has the distance of gradient descent, stepped here."""
-    w, ours = np.zeros(example.DIM), history[history["local_steps"] == 1].set_index("round")["distance"]
-    same = []
-    for r in range(1, int(ours.index.max()) + 1):
-        w = w - 0.4 * (example.MEAN_H @ w - example.MEAN_B)
-        same += [abs(example.distance(w[None])[0] - ours[r]) <= 1e-12] if r in ours.index else []
-    return Measured(np.array(same), seeds=1)
+def against(data, r, other, rounds=None):
+    one, best = (end(f"schemes_{data}", r, scheme, rounds=rounds) for scheme in (other, "I"))
+    return one / best
 
 
-def is_law() -> Measured:
-    """True of each E and step at which the fixed point's distance is law |w*| (E - 1) eta, to 5 %."""
-    grid = [(E, eta) for E in (2, 5, 10, 50, 100) for eta in (0.004, 0.0004)]
-    ratios = [example.plateau(E, eta) / (example.R * (E - 1) * eta * example.law()) for E, eta in grid]
-    text = f"law {example.law():.5f}; at .4 the ratio is "
-    text += ", ".join(
-        f"{example.plateau(E, 0.4) / (example.R * (E - 1) * 0.4 * example.law()):.2f} (E = {E})"
-        for E in (5, 100)
-    )
-    return Measured(abs(np.array(ratios) - 1) <= 0.05, seeds=1, note=text)
+def of_k(data, r):
+    return end(f"k_{data}", r, K=10, E=50) / end(f"k_{data}", r, K=100, E=50)
 
 
-@CLAIM.sentence(
-    "theorem4.away", "Theorem 4", "With a fixed step and E > 1, FedAvg ends away from the optimum.", main=True
+def u_shaped(data, r):
+    largest = {"synthetic00": 1000, "synthetic11": 500}[data]
+    few, middle, many = (of.rounds(run(f"e_{data}", "fedavg"), data, E, r) for E in (50, 200, largest))
+    return (middle < few) & (middle < many)
+
+
+def unstable(data, r):
+    rises = [of.rise(run(f"schemes_{data}", "fedavg"), r, scheme) for scheme in ("II", "transformed")]
+    return (rises[0] >= 0.5) & (rises[1] < 0.5)
+
+
+def falls(history, several):
+    return of.cases(*(of.falls(distances(history, E)) for E in several))
+
+
+def theorems(measured, experiment, *schemes):
+    history = run(experiment, "fedavg")
+    for scheme in schemes:
+        name = "all devices" if scheme == "full" else f"scheme {scheme}"
+        yield scheme.lower(), name, {}, measured(history, scheme)
+
+
+def by_reading(measured):
+    return [("", "", {"training": r}, measured(r)) for r in READINGS]
+
+
+def single(measured, **options):
+    return [("", "", options, measured)]
+
+
+def points():
+    """Yield Figure 1a's points, with the rounds of the E beside them as rivals."""
+    for (reading, history), (E, theirs) in product({"mixed": MIXED, "text": TEXT}.items(), THEIRS.items()):
+        rival = min((THEIRS[e] for e in THEIRS if e != E), key=lambda one: abs(one - theirs))
+        more = {"published": str(theirs), "rival": float(rival)}
+        options = {"training": reading, "level": "matched"}
+        yield str(E), str(E), options, of.rounds(history, "balanced", E, reading), more
+
+
+def losses():
+    for reading, (r, loss) in product(READINGS, {50: "0.654", 100: "0.584", 200: "0.538"}.items()):
+        yield str(r), str(r), {"training": reading}, at(curves(RUN, reading=reading), r), {"published": loss}
+
+
+def no_rise(history, r):
+    several = [of.rounds(history, "balanced", E, r) for E in THEIRS]
+    return of.cases(*(second <= first for first, second in pairwise(several)))
+
+
+ENDS = [last(distances(FIXED, E)) for E in ALL_E]
+I, II, ORIGINAL, TRANSFORMED = (  # noqa: E741
+    end("schemes_balanced", scheme=s) for s in ("I", "II", "original", "transformed")
 )
-def _away():
-    ends = {E: last(distances("fixed", E)) for E in (1, 5, 10, 50, 100)}
-    away = [end > 1e-2 for E, end in ends.items() if E > 1]
-    yield EXAMPLE("away").shape(
-        "E = 5 to 100 end more than 1e-2 from the optimum, E = 1 within 1e-6.",
-        cases(ends[1] < 1e-6, *away),
-        fails="a curve with E > 1 that ends within 1e-2, or one of gradient descent that does not reach 1e-6",
-    )
-
-
-@CLAIM.sentence(
-    "theorem4.law", "Theorem 4", "The distance is of the order of (E - 1) eta |w*|.", main=True, **FORMULA
-)
-def _law():
-    yield EXAMPLE("law").shape(
-        "For small steps the distance is .0305 (E - 1) eta |w*|.",
-        formula(is_law),
-        fails="a fixed point that is 5 % off at a step of .004 or .0004",
-    )
-
-
-@CLAIM.sentence(
-    "section4.decay",
-    "Section 4",
-    "With decaying steps, FedAvg reaches the optimum although E > 1.",
-    main=True,
-)
-def _decay():
-    halves = {
-        "0.08 / (1 + 2e-4 r)": ("falling", 50_000, (5, 10)),
-        "stored": ("decaying", 5_000, (5, 10, 50, 100)),
-    }
-    for option, (experiment, half, local_steps) in halves.items():
-        both = [distances(experiment, E) for E in local_steps]
-        yield EXAMPLE("decay", options={"decay": option}).shape(
-            "In the second half of the run the distance falls by a third or more, for each E.",
-            cases(*(last(one) <= at(one, half) * (2 / 3) for one in both)),
-            fails="a curve that stays where it is, as at a fixed step's biased point",
+MATCHED, PLAIN = {"level": "matched"}, {"training": "text"}
+# By claim: what its id and its statement name, its options, what is measured, and what else it needs.
+MEASURED = {
+    "bounds.below": theorems(of.is_bounded, "theorem1", "full"),
+    "bounds.rate": theorems(of.is_of_rate, "theorem1", "full"),
+    "fig1d.slows": by_reading(lambda r: end("schemes_synthetic11", r) - end("schemes_synthetic00", r)),
+    "fig1b.k": both(of_k),
+    "bounds.schemes.below": theorems(of.is_bounded, "theorems23", "I", "II"),
+    "bounds.schemes.rate": theorems(of.is_of_rate, "theorems23", "I", "II"),
+    "fig1d.best": both(against, ("transformed", "II", "original")),
+    "fig1a.u": both(u_shaped),
+    "theorem4.away": single(of.cases(ENDS[0] < 1e-6, *(one > 1e-2 for one in ENDS[1:]))),
+    "theorem4.law": single(formula(of.is_law)),
+    "theorem4.decay": [
+        ("", "", {"decay": "falling"}, falls(FALLING, (5, 10))),
+        ("", "", {"decay": "stored"}, falls(DECAYING, ALL_E[1:])),
+    ],
+    "fig1d.crucial": both(against, ("II", "original")),
+    "bounds.means": single(formula(of.are_means)),
+    "bounds.variance": single(formula(of.are_variances)),
+    "theorem4.once": single(formula(of.is_far)),
+    "theorem4.values": [
+        ("fix", "fixed", {}, of.is_stored("fix", FIXED)),
+        ("decay", "decaying", {"decay": "stored"}, of.is_stored("decay", DECAYING)),
+    ],
+    "theorem4.rise": single(of.cases(*(first < second for first, second in pairwise(ENDS)))),
+    "theorem4.one": single(of.is_descent(FIXED)),
+    "run.loss": losses(),
+    "run.nearest": single(of.is_code_nearest(RUN)),
+    "run.devices": single(formula(of.are_devices)),
+    "fig1a.balanced": points(),
+    "fig1a.falls": [
+        ("", "", {"training": r}, no_rise(one, r)) for r, one in {"mixed": MIXED, "text": TEXT}.items()
+    ],
+    "fig1a.minimum": by_reading(
+        lambda r: (
+            of.best_E(run("e_synthetic00", "fedavg"), "synthetic00", r)
+            - of.best_E(run("e_synthetic11", "fedavg"), "synthetic11", r)
         )
+    ),
+    "fig1b.slight": both(of_k),
+    "fig1c.near": single(II / I, **PLAIN),
+    "fig1c.original": [("i", "I", PLAIN, ORIGINAL / I), ("ii", "II", PLAIN, ORIGINAL / II)],
+    "fig1c.slightly": single(II / I, **PLAIN),
+    "fig1c.same": single(abs(TRANSFORMED - II) <= 1e-4, **PLAIN),
+    "fig1d.unstable": both(unstable),
+    "fig1d.slower": both(partial(against, rounds=100), ("transformed", "original", "original .3")),
+}
 
 
-@CLAIM.sentence("section4.values", "Section 4, figure", "The example's curves of loss and distance.")
-def _values():
-    for rule, experiment in {"fix": "fixed", "decay": "decaying"}.items():
-        options = {"decay": "stored"} if rule == "decay" else {}
-        yield EXAMPLE(f"values.{rule}", options=options).identity(
-            "Loss and distance are the stored ones to 1e-11.", is_stored(rule, run(experiment, "fedavg"))
-        )
+def declared(claims):
+    """Yield the claims on a sentence."""
+    for claim, given in claims.items():
+        given = dict(given)
+        form, statement = given.pop("form"), given.pop("statement")
+        for suffix, name, options, measured, *more in MEASURED[claim]:
+            options = options | (MATCHED if claim.startswith("fig1a") else {})
+            more = {**given, **(more[0] if more else {}), "options": options}
+            fixed = [more.pop("published")] if form in ("value", "near") else []
+            maker = getattr(CLAIM(".".join(filter(None, [claim, suffix]))), form)
+            yield maker(statement.replace("NAME", name), *fixed, measured, **more)
 
 
-@CLAIM.sentence(
-    "section4.rise", "Section 4, figure", "With a fixed step, the distance at the end rises with E."
-)
-def _rise():
-    ends = [last(distances("fixed", E)) for E in (1, 5, 10, 50, 100)]
-    yield EXAMPLE("rise").shape(
-        "It rises from each E to the next.",
-        cases(*(first < second for first, second in zip(ends, ends[1:], strict=False))),
-        fails="a larger E whose curve ends nearer to the optimum",
-    )
-
-
-@CLAIM.sentence("section4.one", "Section 4", "With E = 1, FedAvg is gradient descent.")
-def _one():
-    yield EXAMPLE("one").identity("Their distances agree to 1e-12.", is_like(run("fixed", "fedavg")))
-
-
-@CLAIM.sentence(
-    "section3.once", "Section 3.4", "E of the order of T is too much: one-shot averaging fails.", **FORMULA
-)
-def _once():
-    yield EXAMPLE("once").shape(
-        "The mean of the devices' minimisers is further than |w*| / 2 from the optimum.",
-        formula(
-            lambda: Measured(np.array([example.one_shot() > 0.5]), note=f"{example.one_shot():.3f} |w*|")
-        ),
-        fails="a mean of the minimisers that is near the optimum",
-    )
-
-
+for sentence, one in TEXTS["sentences"].items():
+    texts = {key: value for key, value in one.items() if key != "claims"}
+    CLAIM.sentence(sentence, **texts)(lambda claims=one["claims"]: declared(claims))
 CLAIMS, SENTENCES = CLAIM.all(), CLAIM.sentences

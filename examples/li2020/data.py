@@ -1,4 +1,4 @@
-"""The data of Section 6: MNIST split in two ways, and synthetic devices. The last feature is 1, for the bias."""
+"""The data of Section 6: MNIST, split in two ways, and synthetic devices. The last feature is a 1."""
 
 from typing import NamedTuple
 
@@ -18,10 +18,10 @@ def _with_bias(X):
     return np.concatenate([X, np.ones((len(X), 1))], axis=1, dtype=np.float32)
 
 
-def balanced(table) -> Devices:
+def balanced(X, y) -> Devices:
     """The authors' split: of each digit 20 shares in the order of the file, two digits a device."""
-    X, y = _with_bias(table.X / 255), table.y
-    train = [np.flatnonzero(y[:60_000] == digit) for digit in range(DIGITS)]
+    X, first = _with_bias(X / 255), len(y) * 6 // 7
+    train = [np.flatnonzero(y[:first] == digit) for digit in range(DIGITS)]
     size = (min(map(len, train)) - 1) // SHARES
     left = [[rows[s * size : (s + 1) * size] for s in range(SHARES)] for rows in train]
     draws, devices = np.random.RandomState(6), []
@@ -29,16 +29,16 @@ def balanced(table) -> Devices:
         there = [digit for digit in range(DIGITS) if left[digit]]
         rows = np.concatenate([left[digit].pop() for digit in draws.choice(there, 2, replace=False)])
         devices.append((X[rows], y[rows]))
-    return Devices(devices, (X[60_000:], y[60_000:]))
+    return Devices(devices, (X[first:], y[first:]))
 
 
-def unbalanced(table, rng: np.random.Generator) -> Devices:
+def unbalanced(X, y, rng: np.random.Generator) -> Devices:
     """FedProx's split, of which the counts of the paper's unbalanced MNIST remind; its seed is not known.
 
     Device u has five samples of the digits u and u + 1, and log-normal shares of what is left of them.
     """
-    X = table.X.astype(np.float32)
-    X, y = _with_bias((X - X.mean(axis=0)) / (X.std(axis=0) + 1e-3)), table.y
+    X = X.astype(np.float32)
+    X = _with_bias((X - X.mean(axis=0)) / (X.std(axis=0) + 1e-3))
     rows = [np.flatnonzero(y == digit) for digit in range(DIGITS)]
     blocks = DEVICES // DIGITS
     shares = rng.lognormal(0, 2, (DIGITS, blocks, 2))

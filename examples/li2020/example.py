@@ -1,8 +1,8 @@
 """The ridge problem of Theorem 4: its minimiser, FedAvg's fixed points on it, and the theorems' constants.
 
 Five devices share 21 coordinates: A = tridiag(-1, 2, -1) is cut into blocks A_k of five coordinates, of which
-neighbours share one. F_k(w) = w'A_k w / 2 - [k = 1] w_1 + mu |w|^2 / 2, and F is the mean of the F_k. Every row of
-`_X` is a square in w'A_k w: an edge (w_j - w_{j+1})^2, or an end of the whole, w_1^2 or w_21^2.
+neighbours share one. F_k(w) = w'A_k w / 2 - [k = 1] w_1 + mu |w|^2 / 2, and F is the mean of the F_k. Every
+row of `_X` is a square in w'A_k w: an edge (w_j - w_{j+1})^2, or an end of the whole, w_1^2 or w_21^2.
 """
 
 from functools import cache
@@ -51,13 +51,20 @@ def distance(x: np.ndarray) -> np.ndarray:
     return np.linalg.norm(x - BEST, axis=-1)
 
 
+def _powers(E: int, eta: float) -> np.ndarray:
+    return np.stack([np.linalg.matrix_power(np.eye(DIM) - eta * h, E) for h in H])
+
+
+def moved(E: int, eta: float) -> np.ndarray:
+    """Every device's model after E steps of length `eta` from 0, (N, D)."""
+    return ((np.eye(DIM) - _powers(E, eta)) @ np.linalg.solve(H, b[..., None]))[..., 0]
+
+
 @cache
 def plateau(E: int, eta: float) -> float:
-    """Distance from w* of the point that E steps of length `eta` a round leave where it is."""
-    power = np.stack([np.linalg.matrix_power(np.eye(DIM) - eta * h, E) for h in H])
-    minima = np.linalg.solve(H, b[..., None])
-    moved = ((np.eye(DIM) - power) @ minima).mean(axis=0)[:, 0]
-    return float(np.linalg.norm(np.linalg.solve(np.eye(DIM) - power.mean(axis=0), moved) - BEST))
+    """Distance from w* of the point that rounds of E steps of length `eta` leave where it is."""
+    fixed = np.linalg.solve(np.eye(DIM) - _powers(E, eta).mean(axis=0), moved(E, eta).mean(axis=0))
+    return float(np.linalg.norm(fixed - BEST))
 
 
 def law() -> float:

@@ -7,8 +7,8 @@ import numpy as np
 
 from replifed.algorithms.base import ServerModel
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.local_steps import gradient_steps
+from replifed.algorithms.registry import method_class
 from replifed.network.participation import Averaged, FixedSize, WithReplacement
 from replifed.randomness import Streams
 
@@ -27,7 +27,7 @@ def law(scheme: str, K: int, problem: Any) -> Any:
 
 @dataclass(frozen=True)
 class AuthorsDevices(Streams):
-    """Random streams in which the devices of round r come from numpy's RandomState(r), as in the authors' code."""
+    """Streams in which the devices of round r come from numpy's RandomState(r), as in the authors' code."""
 
     def draw(self, purpose, sample):
         if purpose != "cohort":
@@ -36,13 +36,13 @@ class AuthorsDevices(Streams):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalSGD(FedAvg):
+class LocalSGD(method_class("fedavg")):
     """FedAvg with a step that shortens.
 
     Parameters
     ----------
     rule : factor of the step, of the round, from 0: one number, or one for each of the local steps.
-    tilted : whether device k takes N p_k times the step, ridge included, for plain means: scheme II, transformed.
+    tilted : whether device k takes N p_k times the step, ridge included, for plain means (transformed II).
     spread : the start is uniform between -spread and spread, in place of 0.
     """
 
@@ -58,17 +58,17 @@ class LocalSGD(FedAvg):
         K, size, cohort = self.local_steps, self.batch, Cohort(problem, ctx)
         local = problem.local(state.x, additive=True, clients=cohort.index, draws=cohort.draws(K, size))
         batches, eta = cohort.minibatches(K, size, replace=False), self.step * self.rule(ctx.t)
+        tilt = problem.n_clients * cohort.take(problem.weights) if self.tilted else np.ones((1, 1))
+        w = local.start
         if np.ndim(eta) == 0 and not self.tilted:
             w = gradient_steps(local, batches, eta)
-            return ServerModel(cohort.average(local, w, state.x)), cohort.cost(K, size)
-        own = (
-            problem.n_clients * cohort.take(problem.weights)[..., None] if self.tilted else np.ones((1, 1, 1))
+        else:
+            own = tilt.reshape(*tilt.shape, *(1,) * (w.ndim - 2))
+            for length, batch in zip(np.broadcast_to(eta, K), batches, strict=True):
+                w = w - (length * own).astype(w.dtype) * local.gradient(w, batch)
+        x = (
+            local.mean(w, np.full_like(tilt, 1 / tilt.shape[1]))
+            if self.tilted
+            else cohort.average(local, w, state.x)
         )
-        w = local.start
-        for length, batch in zip(np.broadcast_to(eta, K), batches, strict=True):
-            w = w - (length * own).astype(w.dtype) * local.gradient(w, batch)
-        if self.tilted:
-            return ServerModel(local.mean(w, np.full(own.shape[:2], 1 / own.shape[1], w.dtype))), cohort.cost(
-                K, size
-            )
-        return ServerModel(cohort.average(local, w, state.x)), cohort.cost(K, size)
+        return ServerModel(x), cohort.cost(K, size)

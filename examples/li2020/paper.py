@@ -2,6 +2,7 @@
 
 PAPER = {
     "name": "Li et al.",
-    "citation": "X. Li, K. Huang, W. Yang, S. Wang, Z. Zhang, On the convergence of FedAvg on non-IID data, ICLR 2020.",
+    "citation": "X. Li, K. Huang, W. Yang, S. Wang, Z. Zhang, On the convergence of FedAvg on non-IID data, "
+    "ICLR 2020.",
     "doi": "10.48550/arXiv.1907.02189",
 }

@@ -52,6 +52,7 @@ def test_all_that_a_readers_file_imports_is_in_the_api():
     ]
     blocks += [file.read_text() for file in ROOT.glob("docs/tutorials/*.py")]
     blocks += [file.read_text() for file in ROOT.glob("src/replifed/templates/*paper/*.py.txt")]
+    blocks += [file.read_text() for file in ROOT.glob("examples/*/*.py")]
     used = {name for text in blocks for name in _imported(text)} | {
         f"replifed.{name}" for name in replifed._LIBRARY
     }

@@ -255,12 +255,17 @@ def _distinct(uniform: NDArray, sizes: NDArray) -> NDArray:
 
     Where one of the `sizes` (..., 1) is n < b, the first numbers are 0 to n - 1, as often as they fit.
     """
-    size = uniform.shape[-1]
-    full = np.where(sizes < size, size - size % sizes, 0)[..., 0]
-    drawn = np.full(uniform.shape, -1, np.int64)
-    for j in range(size):
-        last = sizes[..., 0] - size + j
-        one = (uniform[..., j] * (last + 1)).astype(np.int64)
-        taken = (drawn[..., :j] == one[..., None]).any(axis=-1)
-        drawn[..., j] = np.where(j < full, -1, np.where(taken, last, one))
-    return np.where(drawn < 0, np.arange(size) % sizes, drawn)
+    *shape, b = np.broadcast_shapes(uniform.shape, (*sizes.shape[:-1], uniform.shape[-1]))
+    u = np.moveaxis(np.broadcast_to(uniform, (*shape, b)), -1, 0).reshape(b, -1)
+    n = np.broadcast_to(sizes[..., 0], shape).ravel()
+    given = np.where(n < b, b - b % n, 0)
+    # Which samples each minibatch has; what is given is marked behind the last one.
+    width = n.max() + 1
+    taken, row, drawn = np.zeros(len(n) * width, bool), np.arange(len(n)) * width, np.empty(u.shape, np.int64)
+    for j in range(b):
+        last = n - b + j
+        one = (u[j] * np.maximum(last + 1, 0)).astype(np.int64)
+        one = np.where(j < given, width - 1, np.where(taken[row + one], last, one))
+        taken[row + one] = True
+        drawn[j] = np.where(j < given, j % n, one)
+    return np.moveaxis(drawn.reshape(b, *shape), 0, -1)
