@@ -45,6 +45,7 @@ def ahead(
     K: int | None = None,
     fewer: int = 1,
     run: bool = False,
+    more_than: int = 0,
 ) -> Measured:
     """True at each (K, M) at which a method's point is below the other's.
 
@@ -55,8 +56,9 @@ def ahead(
     K : the one that counts; all by default.
     fewer : factor by which the method has fewer rounds than the other.
     run : of points that were run alone.
+    more_than : of points with more workers than these alone.
     """
-    points = points[points["method"].isin([method, other])]
+    points = points[points["method"].isin([method, other]) & (points["M"] > more_than)]
     points = points[points["run"]] if run else points
     table = points.set_index(["K", "M", "method"])["best_loss"].unstack()  # noqa: PD010
     first = table[method].rename(index=lambda K: K / fewer, level="K")
@@ -83,8 +85,11 @@ def seeds_of(runs: pd.DataFrame) -> int:
 
 
 @quantity
-def ahead_on_fresh_seeds(lines: pd.DataFrame, seeds: int) -> Measured:
-    """True at each (K, M) at which FedAc-I is significantly below FedAvg, after Holm over all of them."""
+def ahead_on_fresh_seeds(lines: pd.DataFrame, seeds: int, *, behind: bool = False) -> Measured:
+    """True at each (K, M) at which FedAc-I is significantly below FedAvg, after Holm over all of them.
+
+    If `behind`, at which it is significantly above.
+    """
     lines = lines[lines["method"] == "fedac_1"]
     if lines.empty:
         raise NotMeasurableError("these numbers of local steps were not run")
@@ -92,7 +97,7 @@ def ahead_on_fresh_seeds(lines: pd.DataFrame, seeds: int) -> Measured:
     below, above = significant & (lines["mean"] < 0), significant & (lines["mean"] > 0)
     note = f"of {len(lines)} (K, M) below at {below.sum()}, above at {above.sum()}, "
     note += f"not told at {(~significant).sum()}"
-    return Measured(below.to_numpy(), seeds=seeds, note=note)
+    return Measured((above if behind else below).to_numpy(), seeds=seeds, note=note)
 
 
 @quantity
