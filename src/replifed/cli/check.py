@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +87,46 @@ def add(commands: Any) -> None:
         help="repeat the comparison of your method with at most three rivals, under other local steps, "
         "partitions, ridges, targets and float widths: how often yours comes first, and what reverses that",
     )
+    text = (
+        "take runs from a folder in which a comparison was made, a zip of it, or its address and digest, "
+        "https://...#sha256=...; only those that would come out the same; may be repeated"
+    )
+    compare.add_argument("--from", dest="taken_from", action="append", default=[], metavar="PLACE", help=text)
     text = "run built-in methods here, even if the reference run has them with the same settings and sources"
     compare.add_argument("--no-reference", dest="reference", action="store_false", help=text)
     add_small(compare)
     add_snakemake(compare)
+    _add_merge(commands)
+
+
+def _add_merge(commands: Any) -> None:
+    merge = add_command(
+        commands,
+        "merge",
+        _merge,
+        "Make one comparison of several that were made before, without a run: the problems that all have, "
+        "with the methods of each, if settings, data and clients are equal. Writes runs, figures, tables and "
+        "the page.",
+        "yesterday today.zip --out both",
+    )
+    text = "folders in which a comparison was made, or zips of them; PLACE#sha256=... checks a zip"
+    merge.add_argument("places", nargs="+", metavar="PLACE", help=text)
+    merge.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="the folder to write")
+    merge.add_argument("--time", metavar="RATES", help="as of compare")
+
+
+def _merge(arguments: argparse.Namespace) -> None:
+    from replifed.network import times
+    from replifed.workflow.lending import opened
+    from replifed.workflow.merging import merge
+
+    if arguments.time is not None:
+        times.rates(arguments.time)
+    if not arguments.out.absolute().parent.is_dir():
+        raise ConfigError(f"{arguments.out.parent} does not exist; give --out another place")
+    sources = [opened(place, arguments.out.absolute().parent) for place in arguments.places]
+    made_by = f"replifed merge {' '.join(arguments.places)} --out {arguments.out}"
+    print("\n".join(merge(sources, arguments.out.absolute(), arguments.time, made_by)))
 
 
 def _number(text: str) -> int | str:
@@ -135,10 +172,10 @@ def _compare(arguments: argparse.Namespace) -> int:
         for (section, *key), text in errors(config):
             raise ConfigError(f"--{key[0]}: {text}" if section == "comparison" else text)
     look_at(config, config["comparison"].get("data") or config["datasets"])
-    if arguments.reference and not arguments.config and not arguments.dry_run:
-        requested |= _taken(config, arguments)
     options = {"methods": methods, "comparison": requested}
-    settings = [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
+    if not arguments.dry_run:
+        requested |= _taken(config, arguments, _as_config(options))
+    settings = _as_config(options)
     status = call_snakemake("compare", arguments, settings)
     if status == 0 and not arguments.dry_run:
         folder = Path(loaded["paths"]["figures"], "compare")
@@ -154,6 +191,10 @@ def _compare(arguments: argparse.Namespace) -> int:
     return status
 
 
+def _as_config(options: Mapping[str, Any]) -> list[str]:
+    return [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
+
+
 def _check_own(source: str) -> None:
     """Reject what is no method of one's own before anything is made."""
     from replifed.algorithms.registry import BUILT_IN, method_class
@@ -165,28 +206,50 @@ def _check_own(source: str) -> None:
     method_class(source)
 
 
-def _taken(config: dict[str, Any], arguments: argparse.Namespace) -> dict[str, list[str]]:
-    """Take runs of built-in methods from the reference; say which, and why others are made here."""
+def _taken(
+    config: dict[str, Any], arguments: argparse.Namespace, settings: Sequence[str]
+) -> dict[str, list[str]]:
+    """Take runs from what --from names, and from the reference; say which, and why others are made here."""
+    from replifed.algorithms.registry import register
     from replifed.errors import counted
-    from replifed.runs import kept, opened
-    from replifed.workflow.lending import lend
+    from replifed.runs import kept
+    from replifed.runs.recorded import Recorded
+    from replifed.workflow.lending import lend, opened
 
+    register(config["methods"])
+    sources = [
+        (opened(place, Path(config["paths"]["data"], "from")), place, place) for place in arguments.taken_from
+    ]
+    if reference := _reference(config, arguments):
+        named = f"the reference run, {kept.in_words(reference)}"
+        sources.append((Recorded(reference), named, "the reference run"))
+    # What --vary adds is in no reference run.
+    alone = {key: value for key, value in config["comparison"].items() if key != "vary"}
+    lent: list[str] = []
+    for source, named, briefly in sources:
+        make = partial(call_snakemake, arguments=arguments, config=settings)
+        found = lend({**config, "comparison": alone}, source, make, lent)
+        if found.runs:
+            print(f"{counted(len(found.runs), 'run')} from {named}")
+        for reason in dict.fromkeys(found.reasons.values()):
+            names = [name for name, why in found.reasons.items() if why == reason]
+            print(f"not taken: {', '.join(names)}: {briefly} has {reason}")
+        lent += found.runs
+    return {"lent": lent} if lent else {}
+
+
+def _reference(config: Mapping[str, Any], arguments: argparse.Namespace) -> Any:
+    """Return the reference run, None if it is not asked, there is none, or it is of another scale."""
+    from replifed.runs import opened
+
+    if not arguments.reference or arguments.config:
+        return None
     try:
         reference = opened.reference()
     except DataError:
-        return {}
-    if reference.entries(opened.ABOUT).get("scale") != config["scale"]:
-        return {}
-    # What --vary adds is in no reference run.
-    alone = {key: value for key, value in config["comparison"].items() if key != "vary"}
-    found = lend({**config, "comparison": alone}, reference, lambda files: call_snakemake(files, arguments))
-    if found.runs:
-        runs = counted(len(found.runs), "run")
-        print(f"{runs} of built-in methods from the reference run, {kept.in_words(reference)}")
-    for reason in dict.fromkeys(found.reasons.values()):
-        names = [name for name, why in found.reasons.items() if why == reason]
-        print(f"made here: {', '.join(names)}: the reference run has {reason}")
-    return {"lent": found.runs} if found.runs else {}
+        return None
+    same = reference.entries(opened.ABOUT).get("scale") == config["scale"]
+    return reference if same else None
 
 
 def _who(file: Path) -> Iterator[str]:

@@ -50,16 +50,7 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
             designs[key] = variations.Design(changed, whole, requested, [*own, *against])
     runs = {name: one["methods"] for name, one in experiments.items()}
     split = [name for name, one in experiments.items() if "partition" in one]
-    read: dict[str, Any] = {"runs": runs}
-    if "time" in requested:  # of each client, of which partitions tell the number
-        read |= {"settings": {"time": requested["time"]}, **({"partitions": split} if split else {})}
-    table = {"kind": "table", "tuned": runs, **read}
-    artefacts = {"fig1": {"kind": "figure", **read}, "table1": table, "pairs": table}
-    artefacts |= {"best": table, "paper": {"kind": "figure", **read}}
-    if "time" in requested:
-        artefacts["where"] = {"kind": "figure", **read}
-    if len(runs) >= _BOXES_FROM:
-        artefacts["boxes"] = {"kind": "figure", "tuned": runs, **read}
+    artefacts = shown(runs, split, requested.get("time"))
     if split:
         artefacts["partition"] = {"kind": "figure", "partitions": split}
         artefacts["heterogeneity"] = {"kind": "table", "partitions": split}
@@ -79,6 +70,25 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
         artefacts["vary_axes"] = {"kind": "table", "runs": runs, "settings": options}
         experiments = {**varied, **experiments}
     return {"seed": config[COMPARED]["seed"], "experiments": experiments, "artefacts": artefacts}
+
+
+def shown(
+    runs: Mapping[str, list[str]], split: list[str], time: str | None = None
+) -> dict[str, dict[str, Any]]:
+    """Return the figures and tables of runs, by problem, alone: those that every comparison has.
+
+    `split` are the problems with a partition, which tells the number of clients; `time` what rounds take.
+    """
+    read: dict[str, Any] = {"runs": runs}
+    if time is not None:
+        read |= {"settings": {"time": time}, **({"partitions": split} if split else {})}
+    figure, table = {"kind": "figure", **read}, {"kind": "table", "tuned": runs, **read}
+    artefacts = {"fig1": figure, "paper": figure, "best": table, "table1": table, "pairs": table}
+    if time is not None:
+        artefacts["where"] = figure
+    if len(runs) >= _BOXES_FROM:
+        artefacts["boxes"] = {"tuned": runs, **figure}
+    return artefacts
 
 
 def _against(problem: Mapping[str, Any], requested: Mapping[str, Any]) -> list[str]:

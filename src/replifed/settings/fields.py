@@ -243,7 +243,8 @@ class Compare(Settings):
         None, description="repeat the comparison under other settings, of one method and at most three rivals"
     )
     lent: Maybe[Several[Text]] = Field(
-        None, description="EXPERIMENT/METHOD that `replifed compare` has taken from the reference run"
+        None,
+        description="EXPERIMENT/METHOD that `replifed compare` has taken from runs made before",
     )
 
 
