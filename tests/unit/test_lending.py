@@ -84,7 +84,8 @@ def test_other_settings_of_a_comparison_are_not_looked_for(config, monkeypatch):
 
     monkeypatch.setattr(lending, "lend", lend)
     about = json.dumps({"scale": "small"}).encode
-    monkeypatch.setattr(opened, "reference", lambda: Run("reference", {opened.ABOUT: about}))
+    part = "histories/cross/a9a/fedlin.parquet"
+    monkeypatch.setattr(opened, "reference", lambda: Run("reference", {opened.ABOUT: about, part: bytes}))
     asked = {**config, "comparison": {**config["comparison"], "vary": {}}}
     arguments = SimpleNamespace(taken_from=[], reference=True, config=[])
     assert check._taken(asked, arguments, []) == {}

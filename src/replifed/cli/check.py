@@ -21,6 +21,9 @@ from replifed.cli.arguments import (
 from replifed.cli.own_data import is_data, look_at, look_at_file
 from replifed.errors import ConfigError, DataError, ReplifedError
 
+# Options of `compare` that are keys of the section `comparison`, beside those of cohorts.
+_KEYS = ("data", "against", "partition", "clients", "sizes", "everyone", "time", "studies", "untuned")
+
 
 def add(commands: Any) -> None:
     """Add this command to the parser."""
@@ -81,6 +84,10 @@ def add(commands: Any) -> None:
         "uplink=1Mbps,downlink=10Mbps,latency=50ms,gradient=1us,spread=0.5"
     )
     compare.add_argument("--time", metavar="RATES", help=text)
+    text = "repeat each search on other seeds, N in all: median and range of what comes out"
+    compare.add_argument("--studies", type=int, metavar="N", help=text)
+    text = "run methods at the parameters of their own theory, too, and show both ranks"
+    compare.add_argument("--untuned", action="store_const", const=True, help=text)
     compare.add_argument(
         "--vary",
         action="store_true",
@@ -161,7 +168,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         raise ConfigError("two methods have the same name; give them as NAME=FILE:CLASS")
     for source in methods.values():
         _check_own(source)
-    keys = ("data", "against", "partition", "clients", "sizes", *COHORTS, "everyone", "time")
+    keys = (*_KEYS, *COHORTS)
     requested = {key: getattr(arguments, key) for key in keys if getattr(arguments, key) not in (None, [])}
     if arguments.vary:
         requested["vary"] = {}
@@ -180,7 +187,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     if status == 0 and not arguments.dry_run:
         folder = Path(loaded["paths"]["figures"], "compare")
         names = ["best.md", "fig1.pdf", "where.pdf", "boxes.pdf", "table1.md", "table1.tex", "paper.pdf"]
-        names += ["pairs.md", "cohorts.md", "partition.pdf", "heterogeneity.md"]
+        names += ["untuned.md", "studies.md", "pairs.md", "cohorts.md", "partition.pdf", "heterogeneity.md"]
         names += ["vary.pdf", "vary_axes.md"] if arguments.vary else []
         files = [folder / name for name in (*names, "report.html")]
         made = [file for file in files if file.is_file()]
@@ -212,17 +219,13 @@ def _taken(
     """Take runs from what --from names, and from the reference; say which, and why others are made here."""
     from replifed.algorithms.registry import register
     from replifed.errors import counted
-    from replifed.runs import kept
-    from replifed.runs.recorded import Recorded
     from replifed.workflow.lending import lend, opened
 
     register(config["methods"])
     sources = [
         (opened(place, Path(config["paths"]["data"], "from")), place, place) for place in arguments.taken_from
     ]
-    if reference := _reference(config, arguments):
-        named = f"the reference run, {kept.in_words(reference)}"
-        sources.append((Recorded(reference), named, "the reference run"))
+    sources += _reference(config, arguments)
     # What --vary adds is in no reference run.
     alone = {key: value for key, value in config["comparison"].items() if key != "vary"}
     lent: list[str] = []
@@ -238,18 +241,19 @@ def _taken(
     return {"lent": lent} if lent else {}
 
 
-def _reference(config: Mapping[str, Any], arguments: argparse.Namespace) -> Any:
-    """Return the reference run, None if it is not asked, there is none, or it is of another scale."""
-    from replifed.runs import opened
+def _reference(config: Mapping[str, Any], arguments: argparse.Namespace) -> list[tuple[Any, str, str]]:
+    """Return the reference run and its names; nothing if it is not asked, or has no runs of this scale."""
+    from replifed.runs import kept, opened
+    from replifed.runs.recorded import Recorded
 
-    if not arguments.reference or arguments.config:
-        return None
     try:
-        reference = opened.reference()
-    except DataError:
-        return None
-    same = reference.entries(opened.ABOUT).get("scale") == config["scale"]
-    return reference if same else None
+        if arguments.reference and not arguments.config:
+            run = opened.reference()
+            if run.entries(opened.ABOUT).get("scale") == config["scale"]:
+                return [(Recorded(run), f"the reference run, {kept.in_words(run)}", "the reference run")]
+    except DataError:  # it is no run of a comparison, or there is none
+        pass
+    return []
 
 
 def _who(file: Path) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,8 @@ from replifed.store.provenance import canonical_json
 
 # Figures and tables that need no data, which a recorded run does not hold.
 _SUFFIXES = {"figure": ("csv", "pdf", "png"), "table": ("csv", "md", "tex")}
+# Ends of experiments that are no problems of their own.
+_TRACK = re.compile(r"_(untuned|study_\d+)$")
 # Settings in which searches of one experiment may differ, and runs: none.
 _NO_RESULT = ("methods", "tuning")
 
@@ -40,7 +43,7 @@ def merge(sources: Sequence[Recorded], out: Path, time: str | None, made_by: str
     """
     if out.exists():
         raise ConfigError(f"{out} exists; give --out the name of a new folder")
-    problems = [{experiment for experiment, _ in one.runs()} for one in sources]
+    problems = [{name for name, _ in one.runs() if not _TRACK.search(name)} for one in sources]
     shared = sorted(set.intersection(*problems))
     if not shared:
         told = ", ".join(
