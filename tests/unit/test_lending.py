@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from replifed.cli import check
 from replifed.runs import opened
 from replifed.runs.opened import Run
+from replifed.runs.recorded import Recorded
 from replifed.settings import checks
 from replifed.settings.needs import settings_for
 from replifed.store.histories import provenance, write_history
@@ -50,7 +52,7 @@ def reference(config, tmp_path, modules=MODULES, kind="original", **changes):
         "histories/cross/a9a/fedlin.parquet": (tmp_path / "made.parquet").read_bytes,
         "tuned/cross/a9a/fedlin.json": b"{}".strip,
     }
-    return Run("reference", parts)
+    return Recorded(Run("reference", parts))
 
 
 def test_what_would_come_out_the_same_is_taken(config, tmp_path):
@@ -76,22 +78,24 @@ def test_what_would_come_out_the_same_is_taken(config, tmp_path):
 def test_other_settings_of_a_comparison_are_not_looked_for(config, monkeypatch):
     looked = {}
 
-    def lend(given, reference, make):
+    def lend(given, reference, make, there):
         looked.update(given["comparison"])
         return lending.Lent([], {})
 
     monkeypatch.setattr(lending, "lend", lend)
     about = json.dumps({"scale": "small"}).encode
-    monkeypatch.setattr(opened, "reference", lambda: Run("reference", {opened.ABOUT: about}))
+    part = "histories/cross/a9a/fedlin.parquet"
+    monkeypatch.setattr(opened, "reference", lambda: Run("reference", {opened.ABOUT: about, part: bytes}))
     asked = {**config, "comparison": {**config["comparison"], "vary": {}}}
-    assert check._taken(asked, None) == {}
+    arguments = SimpleNamespace(taken_from=[], reference=True, config=[])
+    assert check._taken(asked, arguments, []) == {}
     assert looked == config["comparison"], "that --vary adds is in no reference run"
 
 
 REFUSED = {
     "settings": ({"ridge": 0.5}, "other settings: ridge"),
     "sources": ({"modules": MODULES[:1]}, "other sources: replifed.papers.cross.experiments"),
-    "surrogates": ({"kind": "surrogate"}, "the reference has surrogate data"),
+    "surrogates": ({"kind": "surrogate"}, "surrogate data"),
 }
 
 

@@ -8,6 +8,7 @@ commands for people:
   run         run one method on one experiment
   check       check a method, such as your own, against the contract
   compare     tune and run your own methods and built-in ones
+  merge       make one comparison of several, from their runs
   export      write a method as an app of Flower, for a federation of machines
   init        write a folder in which the workflow runs, without a checkout
   new paper   write a folder with a small paper of your own, or with one on logs of runs made elsewhere

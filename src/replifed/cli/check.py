@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from replifed.cli.arguments import (
 )
 from replifed.cli.own_data import is_data, look_at, look_at_file
 from replifed.errors import ConfigError, DataError, ReplifedError
+
+# Options of `compare` that are keys of the section `comparison`, beside those of cohorts.
+_KEYS = ("data", "against", "partition", "clients", "sizes", "everyone", "time", "studies", "untuned")
 
 
 def add(commands: Any) -> None:
@@ -80,16 +84,56 @@ def add(commands: Any) -> None:
         "uplink=1Mbps,downlink=10Mbps,latency=50ms,gradient=1us,spread=0.5"
     )
     compare.add_argument("--time", metavar="RATES", help=text)
+    text = "repeat each search on other seeds, N in all: median and range of what comes out"
+    compare.add_argument("--studies", type=int, metavar="N", help=text)
+    text = "run methods at the parameters of their own theory, too, and show both ranks"
+    compare.add_argument("--untuned", action="store_const", const=True, help=text)
     compare.add_argument(
         "--vary",
         action="store_true",
         help="repeat the comparison of your method with at most three rivals, under other local steps, "
         "partitions, ridges, targets and float widths: how often yours comes first, and what reverses that",
     )
+    text = (
+        "take runs from a folder in which a comparison was made, a zip of it, or its address and digest, "
+        "https://...#sha256=...; only those that would come out the same; may be repeated"
+    )
+    compare.add_argument("--from", dest="taken_from", action="append", default=[], metavar="PLACE", help=text)
     text = "run built-in methods here, even if the reference run has them with the same settings and sources"
     compare.add_argument("--no-reference", dest="reference", action="store_false", help=text)
     add_small(compare)
     add_snakemake(compare)
+    _add_merge(commands)
+
+
+def _add_merge(commands: Any) -> None:
+    merge = add_command(
+        commands,
+        "merge",
+        _merge,
+        "Make one comparison of several that were made before, without a run: the problems that all have, "
+        "with the methods of each, if settings, data and clients are equal. Writes runs, figures, tables and "
+        "the page.",
+        "yesterday today.zip --out both",
+    )
+    text = "folders in which a comparison was made, or zips of them; PLACE#sha256=... checks a zip"
+    merge.add_argument("places", nargs="+", metavar="PLACE", help=text)
+    merge.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="the folder to write")
+    merge.add_argument("--time", metavar="RATES", help="as of compare")
+
+
+def _merge(arguments: argparse.Namespace) -> None:
+    from replifed.network import times
+    from replifed.workflow.lending import opened
+    from replifed.workflow.merging import merge
+
+    if arguments.time is not None:
+        times.rates(arguments.time)
+    if not arguments.out.absolute().parent.is_dir():
+        raise ConfigError(f"{arguments.out.parent} does not exist; give --out another place")
+    sources = [opened(place, arguments.out.absolute().parent) for place in arguments.places]
+    made_by = f"replifed merge {' '.join(arguments.places)} --out {arguments.out}"
+    print("\n".join(merge(sources, arguments.out.absolute(), arguments.time, made_by)))
 
 
 def _number(text: str) -> int | str:
@@ -124,7 +168,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         raise ConfigError("two methods have the same name; give them as NAME=FILE:CLASS")
     for source in methods.values():
         _check_own(source)
-    keys = ("data", "against", "partition", "clients", "sizes", *COHORTS, "everyone", "time")
+    keys = (*_KEYS, *COHORTS)
     requested = {key: getattr(arguments, key) for key in keys if getattr(arguments, key) not in (None, [])}
     if arguments.vary:
         requested["vary"] = {}
@@ -135,15 +179,15 @@ def _compare(arguments: argparse.Namespace) -> int:
         for (section, *key), text in errors(config):
             raise ConfigError(f"--{key[0]}: {text}" if section == "comparison" else text)
     look_at(config, config["comparison"].get("data") or config["datasets"])
-    if arguments.reference and not arguments.config and not arguments.dry_run:
-        requested |= _taken(config, arguments)
     options = {"methods": methods, "comparison": requested}
-    settings = [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
+    if not arguments.dry_run:
+        requested |= _taken(config, arguments, _as_config(options))
+    settings = _as_config(options)
     status = call_snakemake("compare", arguments, settings)
     if status == 0 and not arguments.dry_run:
         folder = Path(loaded["paths"]["figures"], "compare")
         names = ["best.md", "fig1.pdf", "where.pdf", "boxes.pdf", "table1.md", "table1.tex", "paper.pdf"]
-        names += ["pairs.md", "cohorts.md", "partition.pdf", "heterogeneity.md"]
+        names += ["untuned.md", "studies.md", "pairs.md", "cohorts.md", "partition.pdf", "heterogeneity.md"]
         names += ["vary.pdf", "vary_axes.md"] if arguments.vary else []
         files = [folder / name for name in (*names, "report.html")]
         made = [file for file in files if file.is_file()]
@@ -152,6 +196,10 @@ def _compare(arguments: argparse.Namespace) -> int:
         told = [*_who(folder / "cohorts.csv"), *_outcomes(folder / "vary_axes.csv", arguments.vary)]
         print("\n".join([*map(str, made), *told]))
     return status
+
+
+def _as_config(options: Mapping[str, Any]) -> list[str]:
+    return [f"{key}={json.dumps(value)}" for key, value in options.items() if value]
 
 
 def _check_own(source: str) -> None:
@@ -165,28 +213,47 @@ def _check_own(source: str) -> None:
     method_class(source)
 
 
-def _taken(config: dict[str, Any], arguments: argparse.Namespace) -> dict[str, list[str]]:
-    """Take runs of built-in methods from the reference; say which, and why others are made here."""
+def _taken(
+    config: dict[str, Any], arguments: argparse.Namespace, settings: Sequence[str]
+) -> dict[str, list[str]]:
+    """Take runs from what --from names, and from the reference; say which, and why others are made here."""
+    from replifed.algorithms.registry import register
     from replifed.errors import counted
-    from replifed.runs import kept, opened
-    from replifed.workflow.lending import lend
+    from replifed.workflow.lending import lend, opened
 
-    try:
-        reference = opened.reference()
-    except DataError:
-        return {}
-    if reference.entries(opened.ABOUT).get("scale") != config["scale"]:
-        return {}
+    register(config["methods"])
+    sources = [
+        (opened(place, Path(config["paths"]["data"], "from")), place, place) for place in arguments.taken_from
+    ]
+    sources += _reference(config, arguments)
     # What --vary adds is in no reference run.
     alone = {key: value for key, value in config["comparison"].items() if key != "vary"}
-    found = lend({**config, "comparison": alone}, reference, lambda files: call_snakemake(files, arguments))
-    if found.runs:
-        runs = counted(len(found.runs), "run")
-        print(f"{runs} of built-in methods from the reference run, {kept.in_words(reference)}")
-    for reason in dict.fromkeys(found.reasons.values()):
-        names = [name for name, why in found.reasons.items() if why == reason]
-        print(f"made here: {', '.join(names)}: the reference run has {reason}")
-    return {"lent": found.runs} if found.runs else {}
+    lent: list[str] = []
+    for source, named, briefly in sources:
+        make = partial(call_snakemake, arguments=arguments, config=settings)
+        found = lend({**config, "comparison": alone}, source, make, lent)
+        if found.runs:
+            print(f"{counted(len(found.runs), 'run')} from {named}")
+        for reason in dict.fromkeys(found.reasons.values()):
+            names = [name for name, why in found.reasons.items() if why == reason]
+            print(f"not taken: {', '.join(names)}: {briefly} has {reason}")
+        lent += found.runs
+    return {"lent": lent} if lent else {}
+
+
+def _reference(config: Mapping[str, Any], arguments: argparse.Namespace) -> list[tuple[Any, str, str]]:
+    """Return the reference run and its names; nothing if it is not asked, or has no runs of this scale."""
+    from replifed.runs import kept, opened
+    from replifed.runs.recorded import Recorded
+
+    try:
+        if arguments.reference and not arguments.config:
+            run = opened.reference()
+            if run.entries(opened.ABOUT).get("scale") == config["scale"]:
+                return [(Recorded(run), f"the reference run, {kept.in_words(run)}", "the reference run")]
+    except DataError:  # it is no run of a comparison, or there is none
+        pass
+    return []
 
 
 def _who(file: Path) -> Iterator[str]:

@@ -267,6 +267,11 @@ def _unpacked(file: Path) -> bytes:
 
 
 def _opened_archive(file: Path) -> Run:
+    return _checked(Run(str(file), members_of(file)))
+
+
+def members_of(file: Path) -> dict[str, Callable[[], bytes]]:
+    """Return the files of a zip by name, each read when it is asked for."""
     try:
         archive = zipfile.ZipFile(file)
         members = archive.infolist()
@@ -280,7 +285,7 @@ def _opened_archive(file: Path) -> Run:
     parts = {member.filename: partial(archive.read, member) for member in members if not member.is_dir()}
     if len({member.filename for member in members}) < len(members):
         raise DataError(f"{file}: two of its files have the same name; nothing of it was read")
-    return _checked(Run(str(file), parts))
+    return parts
 
 
 def _checked(run: Run) -> Run:

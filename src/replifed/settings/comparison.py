@@ -13,7 +13,7 @@ from replifed.data.generated import FORMS, is_generated, settings_of
 from replifed.errors import ConfigError, unknown_name
 from replifed.network import times
 from replifed.parts import COMPARED
-from replifed.settings import cohorts, partitions, variations
+from replifed.settings import cohorts, partitions, tracks, variations
 from replifed.settings.fields import Loss
 from replifed.settings.messages import Error
 
@@ -50,16 +50,7 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
             designs[key] = variations.Design(changed, whole, requested, [*own, *against])
     runs = {name: one["methods"] for name, one in experiments.items()}
     split = [name for name, one in experiments.items() if "partition" in one]
-    read: dict[str, Any] = {"runs": runs}
-    if "time" in requested:  # of each client, of which partitions tell the number
-        read |= {"settings": {"time": requested["time"]}, **({"partitions": split} if split else {})}
-    table = {"kind": "table", "tuned": runs, **read}
-    artefacts = {"fig1": {"kind": "figure", **read}, "table1": table, "pairs": table}
-    artefacts |= {"best": table, "paper": {"kind": "figure", **read}}
-    if "time" in requested:
-        artefacts["where"] = {"kind": "figure", **read}
-    if len(runs) >= _BOXES_FROM:
-        artefacts["boxes"] = {"kind": "figure", "tuned": runs, **read}
+    artefacts = shown(runs, split, requested.get("time"))
     if split:
         artefacts["partition"] = {"kind": "figure", "partitions": split}
         artefacts["heterogeneity"] = {"kind": "table", "partitions": split}
@@ -71,6 +62,7 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
             "left_out": cohorts.reasons(requested, config, _compared(config, known)),
         }
         artefacts["cohorts"] = {"kind": "table", "runs": runs, "settings": said}
+    extra = _tracks(experiments, requested, artefacts)
     if designs:
         varied = {key: one for design in designs.values() for key, one in design.experiments.items()}
         runs = {key: one["methods"] for key, one in varied.items()}
@@ -78,7 +70,52 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
         artefacts["vary"] = {"kind": "figure", "runs": runs, "settings": options}
         artefacts["vary_axes"] = {"kind": "table", "runs": runs, "settings": options}
         experiments = {**varied, **experiments}
+    experiments |= extra
     return {"seed": config[COMPARED]["seed"], "experiments": experiments, "artefacts": artefacts}
+
+
+def _tracks(
+    experiments: Mapping[str, Any], requested: Mapping[str, Any], artefacts: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the experiments of other tracks, and add their tables."""
+    found: dict[str, Any] = {}
+    for kind, make in (("studies", tracks.studies), ("untuned", tracks.untuned)):
+        of = {name: make(name, one, requested, one["methods"]) for name, one in experiments.items()}
+        of = {name: made for name, made in of.items() if made}
+        if not of:
+            continue
+        new = {name: one for made in of.values() for name, one in made.items()}
+        runs = {name: one["methods"] for name, one in {**experiments, **new}.items() if one["methods"]}
+        if kind == "studies":
+            options: dict[str, Any] = {"studies": {name: list(made) for name, made in of.items()}}
+            entry = {"kind": "table", "runs": runs, "tuned": runs, "settings": options}
+        else:
+            methods = list(dict.fromkeys(method for name in of for method in experiments[name]["methods"]))
+            options = {"untuned": {name: next(iter(made)) for name, made in of.items()}}
+            options["said"] = tracks.said(methods)
+            entry = {"kind": "table", "runs": runs, "settings": options}
+        artefacts[kind] = entry
+        found |= new
+    return found
+
+
+def shown(
+    runs: Mapping[str, list[str]], split: list[str], time: str | None = None
+) -> dict[str, dict[str, Any]]:
+    """Return the figures and tables of runs, by problem, alone: those that every comparison has.
+
+    `split` are the problems with a partition, which tells the number of clients; `time` what rounds take.
+    """
+    read: dict[str, Any] = {"runs": runs}
+    if time is not None:
+        read |= {"settings": {"time": time}, **({"partitions": split} if split else {})}
+    figure, table = {"kind": "figure", **read}, {"kind": "table", "tuned": runs, **read}
+    artefacts = {"fig1": figure, "paper": figure, "best": table, "table1": table, "pairs": table}
+    if time is not None:
+        artefacts["where"] = figure
+    if len(runs) >= _BOXES_FROM:
+        artefacts["boxes"] = {"tuned": runs, **figure}
+    return artefacts
 
 
 def _against(problem: Mapping[str, Any], requested: Mapping[str, Any]) -> list[str]:
@@ -92,6 +129,12 @@ def _compared(config: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
     requested = config.get("comparison", {})
     named = [method for name in _data(config, known) for method in _against(known[name], requested)]
     return list(dict.fromkeys([*named, *config.get("methods", {})]))
+
+
+def _compared_by_class(config: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
+    """Return these methods as `method_class` takes them: those of one's own by their sources."""
+    own = config.get("methods", {})
+    return [own.get(name, name) for name in _compared(config, known)]
 
 
 def _data(config: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
@@ -190,6 +233,8 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
     if not [name for name in requested.get("against") or () if name not in compared]:
         there = {name: known[name] for name in _data(config, known) if name in known}
         yield from cohorts.errors(requested, config, there, _compared(config, known) if there else [])
+    if not set(requested.get("against") or ()) - compared:
+        yield from tracks.errors(requested, _compared_by_class(config, known))
     for one in used if "vary" in requested else ():
         yield from variations.errors(requested, [*config.get("methods", {}), *_against(one, requested)])
 

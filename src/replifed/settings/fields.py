@@ -162,10 +162,6 @@ _SIZES = "of clients with iid, dirichlet or shards: equal, the default, or logno
 COHORT = "clients that take part in a round, such as 10 or 10%; by default all"
 AVAILABILITY = "who can take part: uniform, by-size, markov:ON,OFF or cyclic:GROUPS; uniform by default"
 EVERYONE = "run methods without a form for cohorts with all clients; by default they are listed, not run"
-TIME = (
-    "phone, hospital or datacentre, or uplink=1Mbps,downlink=10Mbps,latency=50ms,gradient=1us, and "
-    "spread=0.5: computes the time of all runs from what they recorded"
-)
 AVERAGE = "own, or another scheme of methods that average with p_i: scaled, completed or transformed"
 
 
@@ -239,13 +235,11 @@ class Compare(Settings):
     availability: Maybe[Text] = Field(None, description=AVAILABILITY)
     average: Maybe[Average] = Field(None, description=AVERAGE)
     everyone: Maybe[bool] = Field(None, description=EVERYONE)
-    time: Maybe[Text] = Field(None, description=TIME)
-    vary: Maybe[Vary] = Field(
-        None, description="repeat the comparison under other settings, of one method and at most three rivals"
-    )
-    lent: Maybe[Several[Text]] = Field(
-        None, description="EXPERIMENT/METHOD that `replifed compare` has taken from the reference run"
-    )
+    time: Maybe[Text] = Field(None, description="of rounds: a preset, such as phone, or uplink=1Mbps,...")
+    studies: Maybe[Count] = Field(None, description="searches of each method, on other seeds; 1 by default")
+    untuned: Maybe[bool] = Field(None, description="run methods at their own theory's parameters, too")
+    vary: Maybe[Vary] = Field(None, description="repeat it under other settings, of at most three rivals")
+    lent: Maybe[Several[Text]] = Field(None, description="EXPERIMENT/METHOD, taken from runs made before")
 
 
 class Main(Settings):

@@ -281,7 +281,7 @@ def _of_experiment(config: Settings, paper: str, name: str) -> Iterator[Job]:
     def settings(step: str) -> Settings:
         return settings_for(step, config[paper], name)
 
-    if "partition" in section and _owner(config, paper, name) == paper:
+    if "partition" in section and owner(config, paper, name) == paper:
         said, reads = (
             f"{paper}: split the data of {name} between the clients",
             _inputs(config, paper, [f"data:{name}"]),
@@ -292,7 +292,7 @@ def _of_experiment(config: Settings, paper: str, name: str) -> Iterator[Job]:
         )
     grouped = config[paper].get("together") is True and name in needs.experiments_read(config[paper])
     for method in section["methods"]:
-        if _owner(config, paper, name, method) != paper:
+        if owner(config, paper, name, method) != paper:
             continue
         of, more = f"{method} on {name}", {"memory": memory, "group": f"runs:{paper}/{method}" * grouped}
         before = _problem(config, paper, name)
@@ -408,7 +408,7 @@ def _sources(step: str, paper: str, module: str, method: str = "") -> list[str]:
     return found
 
 
-def _owner(config: Settings, paper: str, experiment: str, method: str = "") -> str:
+def owner(config: Settings, paper: str, experiment: str, method: str = "") -> str:
     """Return the section whose jobs make a partition or a run; a comparison shares those of `cross`."""
     if paper != COMPARE or method in {**config.get("methods", {}), **INSTALLED}:
         return paper
@@ -423,16 +423,16 @@ def _search(config: Settings, paper: str, experiment: str, method: str) -> str:
     """Return the key of a search."""
     if _is_lent(config, paper, f"{experiment}/{method}"):
         return f"lent:{experiment}/{method}.tuned.json"
-    return f"tune:{_owner(config, paper, experiment, method)}/{experiment}/{method}"
+    return f"tune:{owner(config, paper, experiment, method)}/{experiment}/{method}"
 
 
 def _history(config: Settings, paper: str, experiment: str, method: str) -> str:
     """Return the key of a run."""
     if _is_lent(config, paper, f"{experiment}/{method}"):
         return f"lent:{experiment}/{method}.parquet"
-    owner = _owner(config, paper, experiment, method)
-    kind = "run" if shares(config[owner], experiment, method) == 1 else "join"
-    return f"{kind}:{owner}/{experiment}/{method}"
+    section = owner(config, paper, experiment, method)
+    kind = "run" if shares(config[section], experiment, method) == 1 else "join"
+    return f"{kind}:{section}/{experiment}/{method}"
 
 
 def _problem(config: Settings, paper: str, experiment: str) -> dict[str, str]:
@@ -443,7 +443,7 @@ def _problem(config: Settings, paper: str, experiment: str) -> dict[str, str]:
         kind = "own_dataset" if section["dataset"] in config.get("datasets", {}) else "parse"
         found["data"] = f"{kind}:{section['dataset']}"
     if "partition" in section:
-        found["partition"] = f"partition:{_owner(config, paper, experiment)}/{experiment}"
+        found["partition"] = f"partition:{owner(config, paper, experiment)}/{experiment}"
     return found
 
 

@@ -1,22 +1,29 @@
-"""Built-in methods of a comparison, taken from the reference run where it would come out the same anyway."""
+"""Runs of a comparison that are taken from elsewhere where they would come out the same anyway.
+
+They come from the reference run, or from what `--from` names: a folder, an archive, or its address.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from replifed.algorithms.registry import METHODS
-from replifed.errors import DataError
-from replifed.parts import COMPARED, part
-from replifed.runs.opened import Run
+from replifed.data import download
+from replifed.errors import ConfigError, DataError, one_line
+from replifed.parts import COMPARE, part
+from replifed.runs.recorded import Made, Recorded, open_recorded
 from replifed.settings.comparison import comparison
 from replifed.settings.needs import settings_for
-from replifed.store import hashes
+from replifed.store import hashes, limits
 from replifed.store.atomic import replacing
-from replifed.store.histories import read_history
 from replifed.store.provenance import canonical_json, source_hash
-from replifed.workflow.jobs import files
+from replifed.workflow.jobs import files, owner
+
+_ADDRESS = re.compile(r"https?://")
+_DIGEST = re.compile(r"(?P<place>.+)#sha256=(?P<sha256>[0-9a-f]{64})")
 
 
 class Lent(NamedTuple):
@@ -26,31 +33,74 @@ class Lent(NamedTuple):
     reasons: dict[str, str]
 
 
-def lend(config: Mapping[str, Any], reference: Run, make: Callable[[list[str]], int]) -> Lent:
-    """Copy the reference's runs of the comparison of `config` to a folder of their own among the results.
+def opened(place: str, folder: Path) -> Recorded:
+    """Open what `--from` names: a folder, an archive whose digest may follow, or an address and its digest.
 
-    A run is taken if it is not made yet, and its settings, its sources, its data and their split are those of
-    the reference. `make` makes files of the workflow, such as the split; it returns a status.
+    An archive from an address is kept in `folder`, by its digest.
+
+    Raises
+    ------
+    ConfigError, DataError
+        An address has no digest; nothing is there; its digest is another one.
+    """
+    found = _DIGEST.fullmatch(place)
+    where, wanted = (found["place"], found["sha256"]) if found else (place, "")
+    if "#sha256" in where:
+        raise ConfigError(f"{place}: a digest is 64 small hexadecimal digits, as in run.zip#sha256=...")
+    file = Path(where)
+    if _ADDRESS.match(where):
+        if not wanted:
+            raise ConfigError(f"{where}: add its digest, {where}#sha256=...")
+        file = folder / f"{wanted}.zip"
+        if not file.is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                with replacing(file) as temporary:
+                    download.download(where, temporary, limits.most())
+                    _check_digest(where, temporary, wanted)
+            except download.UnavailableError as error:
+                raise DataError(f"{where} cannot be had: {one_line(error)}") from error
+    if wanted:
+        _check_digest(where, file, wanted)
+    return open_recorded(file)
+
+
+def _check_digest(name: str, file: Path, wanted: str) -> None:
+    if file.is_dir():
+        raise ConfigError(f"{name} is a folder: a digest is that of an archive")
+    if (now := hashes.file_hash(file)) != wanted:
+        raise DataError(f"{name}: its sha256 is {now}, not {wanted}; nothing of it was read")
+
+
+def lend(
+    config: Mapping[str, Any],
+    source: Recorded,
+    make: Callable[[list[str]], int],
+    there: Collection[str] = (),
+) -> Lent:
+    """Copy runs of the comparison of `config` to a folder of their own among the results.
+
+    A run is taken if it is not made yet, nor `there`, and its settings, its sources, its data and their split
+    are those that it would have here. `make` makes files of the workflow, such as the split; it returns a
+    status.
     """
     section = comparison(config) or {"experiments": {}}
     runs: list[str] = []
     reasons: dict[str, str] = {}
     for experiment, one in section["experiments"].items():
-        if experiment not in config[COMPARED]["experiments"]:
-            continue
-        # What is custom, or installed, or made already, has no place here.
         names = [
             method
             for method in one["methods"]
-            if f"histories/{COMPARED}/{experiment}/{method}.parquet" in reference
-            and not _made(config, f"run:{COMPARED}/{experiment}/{method}").is_file()
+            if source.content(experiment, f"{method}.parquet") is not None
+            and f"{experiment}/{method}" not in there
+            and not _made(config, "run", experiment, method).is_file()
         ]
-        reason = _of_the_split(config, experiment, one, reference, make) if names else ""
+        reason = _of_the_split(config, experiment, one, source, make) if names else ""
         for method in names:
-            if why := reason or _of_the_run(config, experiment, method, reference):
+            if why := reason or _of_the_run(section, experiment, method, source):
                 reasons[method] = why
             else:
-                _copy(config, experiment, method, reference)
+                _copy(config, experiment, method, source)
                 runs.append(f"{experiment}/{method}")
     return Lent(runs, reasons)
 
@@ -59,53 +109,66 @@ def _of_the_split(
     config: Mapping[str, Any],
     experiment: str,
     one: Mapping[str, Any],
-    reference: Run,
+    source: Recorded,
     make: Callable[[list[str]], int],
 ) -> str:
-    """Say why no run on an experiment is taken: its clients hold other samples than the reference's."""
+    """Say why no run on an experiment is taken: its data, or who holds which, are others."""
     if "partition" not in one:
         return ""
-    file = _made(config, f"partition:{COMPARED}/{experiment}")
+    file = _made(config, "partition", experiment)
     if not file.is_file() and make([str(file)]):
         return "its data could not be split"
-    digest = hashes.file_hash(file)
-    listed = {
-        row["sha256"]
-        for row in reference.rows("manifest.csv")
-        if row["file"].endswith(f"/{COMPARED}/{experiment}/partition.npz")
-    }
-    return "" if digest in listed else "other data, or other clients"
+    return "" if hashes.file_hash(file) in source.partitions(experiment) else "other data, or other clients"
 
 
-def _of_the_run(config: Mapping[str, Any], experiment: str, method: str, reference: Run) -> str:
+def _of_the_run(section: Mapping[str, Any], experiment: str, method: str, source: Recorded) -> str:
     """Say why a run is not taken; "" if it would come out the same."""
-    name = f"histories/{COMPARED}/{experiment}/{method}.parquet"
     try:
-        _, meta = read_history(Path(name), reference.read(name))
+        made = source.run(experiment, method)
     except DataError as error:
         return str(error)
-    settings = settings_for("run", config[COMPARED], experiment)
-    if canonical_json(settings) != canonical_json(meta["settings"]):
-        changed = [
-            key for key in {**settings, **meta["settings"]} if settings.get(key) != meta["settings"].get(key)
+    assert made is not None
+    return other_settings(section, experiment, method, source, made) or other_sources(method, made)
+
+
+def other_settings(
+    section: Mapping[str, Any], experiment: str, method: str, source: Recorded, made: Made
+) -> str:
+    """Say which settings a run, or its search, has that it would not have here, or which data."""
+    now = {"run": made.meta["settings"]}
+    if searched := source.tuned(experiment, method):
+        now["tune"] = searched["meta"]["settings"]
+    changed: list[str] = []
+    for step, before in now.items():
+        if step == "tune" and "tuning" not in section["experiments"][experiment]:
+            continue
+        # As JSON, since those of a run have been through a file: there a tuple is a list.
+        wanted = settings_for(step, section, experiment)
+        changed += [
+            key
+            for key in {**wanted, **before}
+            if canonical_json(wanted.get(key)) != canonical_json(before.get(key))
         ]
-        return f"other settings: {', '.join(changed)}"
-    if meta["data"]["kind"] not in ("original", "synthetic"):
-        return f"the reference has {meta['data']['kind']} data"
-    now = {
-        module: source_hash(module)
-        for module in (METHODS[method].split(":")[0], part(COMPARED, "experiments"))
-    }
-    changed = [module for module, digest in now.items() if meta["source"].get(module) != digest]
+    if changed:
+        return f"other settings: {', '.join(dict.fromkeys(changed))}"
+    kind = made.meta["data"]["kind"]
+    return "" if kind in ("original", "synthetic") else f"{kind} data"
+
+
+def other_sources(method: str, made: Made) -> str:
+    """Say which modules of a run have changed since; a file of one's own may lie elsewhere now."""
+    own, engine = METHODS[method].split(":")[0], part(COMPARE, "experiments")
+    digests = {name: digest for name, digest in made.meta["source"].items() if name != engine}
+    changed = [own] if source_hash(own) not in digests.values() else []
+    changed += [engine] if source_hash(engine) != made.meta["source"].get(engine) else []
     return f"other sources: {', '.join(changed)}" if changed else ""
 
 
-def _copy(config: Mapping[str, Any], experiment: str, method: str, reference: Run) -> None:
-    for kind, end, suffix in (("histories", ".parquet", ".parquet"), ("tuned", ".json", ".tuned.json")):
-        name = f"{kind}/{COMPARED}/{experiment}/{method}{end}"
-        if name in reference:
-            file = _made(config, f"lent:{experiment}/{method}{suffix}")
-            content = reference.read(name)
+def _copy(config: Mapping[str, Any], experiment: str, method: str, source: Recorded) -> None:
+    for suffix in (".parquet", ".tuned.json"):
+        content = source.content(experiment, f"{method}{suffix}")
+        if content is not None:
+            file = Path(files("lent", f"{experiment}/{method}{suffix}", config["paths"])[0])
             if (
                 not file.is_file() or file.read_bytes() != content
             ):  # else its time stays, and no figure is made anew
@@ -114,7 +177,8 @@ def _copy(config: Mapping[str, Any], experiment: str, method: str, reference: Ru
             hashes.record([file])
 
 
-def _made(config: Mapping[str, Any], key: str) -> Path:
-    """Return the first file that a job makes."""
-    kind, _, name = key.partition(":")
+def _made(config: Mapping[str, Any], kind: str, experiment: str, method: str = "") -> Path:
+    """Return the first file of a job of the comparison, which may share it with `cross`."""
+    section = owner(config, COMPARE, experiment, method)
+    name = "/".join(filter(None, (section, experiment, method)))
     return Path(files(kind, name, config["paths"])[0])

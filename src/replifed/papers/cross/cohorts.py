@@ -10,7 +10,7 @@ import pandas as pd
 from replifed.algorithms.base import without_form
 from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.figures.artefact import Made
-from replifed.figures.lines import Line, told_apart
+from replifed.figures.lines import Line, numbered, told_apart
 from replifed.papers.cross import paper
 from replifed.papers.cross.figures import labels, lines
 
@@ -29,7 +29,11 @@ def lines_of(frame: pd.DataFrame) -> dict[str, Line]:
     Beside cohorts, those that run with all clients say so.
     """
     columns = [name for name in ("method", "first", "second", "best") if name in frame]
-    every = told_apart(lines(), pd.unique(frame[columns].to_numpy().ravel()))
+    shown = [name for name in pd.unique(frame[columns].to_numpy().ravel()) if isinstance(name, str) and name]
+    known = lines()
+    unknown = [name for name in shown if name not in known]  # of a comparison that was made elsewhere
+    known |= {name: numbered(k)._replace(label=name, width=2.4) for k, name in enumerate(unknown)}
+    every = told_apart(known, shown)
     experiments = frame["experiment" if "experiment" in frame else "problem"]
     if not experiments.astype(str).str.contains("_cohort_").any():
         return every

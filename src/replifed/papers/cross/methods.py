@@ -7,7 +7,6 @@ step themselves, and FedGradMP's and FedMM's follow from the data, so that they 
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +14,14 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import Conditions, usual_settings, without_form
 from replifed.algorithms.registry import method_class
+from replifed.algorithms.theory import by_theory, tunes
 from replifed.network.participation import Asked
 from replifed.problems.dense import DenseLinearModel
 
 if TYPE_CHECKING:
     from replifed.papers.cross.settings import Common
+
+__all__ = ["algorithm", "asked_for", "law", "tunes", "width"]
 
 
 def law(name: str, problem: Any, settings: Common) -> Any:
@@ -56,16 +58,11 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
         l1=getattr(problem, "l1", 0.0),
         cohort=getattr(law(name, problem, settings), "size", None),
     )
+    if settings.untuned:
+        multiple = multiple * by_theory(name, given)
     if hasattr(method, "compared"):
         return method.compared(multiple, given)
     return method(**usual_settings(method, multiple, given))  # of a package, without `base.Method`
-
-
-def tunes(name: str) -> bool:
-    """True if the method has a number to tune."""
-    method = method_class(name)
-    by_default = getattr(method, "tuned", "step") in [field.name for field in fields(method)]
-    return getattr(method, "searched", by_default)
 
 
 def width(name: str) -> type:

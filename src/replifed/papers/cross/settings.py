@@ -31,7 +31,11 @@ class Common(fields.Recorded):
     cohort: Maybe[fields.Clients] = Field(None, description=fields.COHORT)
     availability: Maybe[fields.Text] = Field(None, description=fields.AVAILABILITY)
     average: Maybe[Average] = Field(None, description=fields.AVERAGE)
-    tuning: Tuning = Field(description="search of each method's one number")
+    tuning: Annotated[Tuning, fields.LEFT_OUT] = Field(
+        None,  # type: ignore[assignment]
+        description="search of each method's one number; with untuned none",
+    )
+    untuned: Maybe[bool] = Field(None, description="take the parameters of each method's theory")
 
 
 class Logistic(Common):

@@ -1,0 +1,68 @@
+"""Tracks of a comparison beside the tuned one: searches on other seeds (`studies`), and none (`untuned`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from replifed.settings.messages import Error
+
+# `algorithms.theory` is imported where a track is asked for: it needs numerics, for which others would wait.
+
+
+def studies(
+    name: str, problem: Mapping[str, Any], requested: Mapping[str, Any], methods: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """Return the experiments that repeat the searches of a problem on other repetitions, by name.
+
+    Methods without a number to tune are in none.
+    """
+    count, found = requested.get("studies", 1), {}
+    if count > 1:
+        from replifed.algorithms.theory import tunes
+
+        tuning, searched = problem["tuning"], [method for method in methods if tunes(method)]
+        first = max([*problem["replicates"], *tuning["replicates"]]) + 1
+        for study in range(2, count + 1):
+            replicates = [*range(first, first + len(tuning["replicates"]))]
+            first = replicates[-1] + 1
+            changed = {**problem, "tuning": {**tuning, "replicates": replicates}, "methods": searched}
+            found[f"{name}_study_{study}"] = changed
+    return found
+
+
+def untuned(
+    name: str, problem: Mapping[str, Any], requested: Mapping[str, Any], methods: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """Return the experiment without searches, by name, if requested: of methods whose theory says how."""
+    if not requested.get("untuned"):
+        return {}
+    from replifed.algorithms.theory import theory_of, tunes
+
+    by_theory = [method for method in methods if tunes(method) and theory_of(method)]
+    one = {key: value for key, value in problem.items() if key != "tuning"}
+    return {f"{name}_untuned": {**one, "untuned": True, "methods": by_theory}}
+
+
+def said(methods: Sequence[str]) -> dict[str, str]:
+    """Return what theory says of each method, or why it does not; "" of those with nothing to tune."""
+    from replifed.algorithms.theory import theory_of, tunes, without_theory
+
+    found = {}
+    for method in methods:
+        theory = theory_of(method) if tunes(method) else None
+        found[method] = theory.says if theory else without_theory(method)
+    return found
+
+
+def errors(requested: Mapping[str, Any], methods: Sequence[str]) -> Iterator[Error]:
+    """Yield tracks without a method."""
+    if not methods or not (requested.get("studies", 1) > 1 or requested.get("untuned")):
+        return
+    from replifed.algorithms.theory import tunes, without_theory
+
+    if requested.get("studies", 1) > 1 and not any(map(tunes, methods)):
+        yield ("comparison", "studies"), f"of {', '.join(methods)} none has a number to tune"
+    if requested.get("untuned") and all(map(without_theory, methods)):
+        text = f"of {', '.join(methods)} none has parameters of its paper's theory"
+        yield ("comparison", "untuned"), text
