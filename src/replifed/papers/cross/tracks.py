@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from replifed.claims.curves import at_the_end
 from replifed.claims.pairs import used_until
-from replifed.claims.targets import at_the_end
 from replifed.figures.artefact import Made
 from replifed.papers.cross import paper
 from replifed.papers.cross.cohorts import labels_of
