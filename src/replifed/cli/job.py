@@ -48,7 +48,7 @@ def _parse(job: Entry) -> None:
 def _own_dataset(job: Entry) -> None:
     from replifed.data import own
 
-    own.parse(job.name, job.settings, job.out[0])
+    own.parse(job.name, job.settings, job.out[0], job.first("data"))
 
 
 def _partition(job: Entry) -> None:
@@ -63,7 +63,8 @@ def _tune(job: Entry) -> None:
 
     paper, experiment, method = job.name.split("/")
     data, partition, leader = job.first("data"), job.first("partition"), job.first("leader")
-    jobs.tune(paper, experiment, method, job.settings, data, partition, job.out[0], leader)
+    out, test = job.out[0], job.first("test")
+    jobs.tune(paper, experiment, method, job.settings, data, partition, out, leader, test)
 
 
 def _run(job: Entry) -> None:
@@ -75,7 +76,8 @@ def _run(job: Entry) -> None:
     if "share" in job.options:
         method, number = method.rsplit(".", 1)
         share = int(number), job.options["share"]
-    jobs.run(paper, experiment, method, job.settings, data, partition, tuned, job.out[0], share)
+    out, test = job.out[0], job.first("test")
+    jobs.run(paper, experiment, method, job.settings, data, partition, tuned, out, share, test)
 
 
 def _join(job: Entry) -> None:

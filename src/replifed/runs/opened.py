@@ -282,7 +282,9 @@ def members_of(file: Path) -> dict[str, Callable[[], bytes]]:
         if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
             raise DataError(f"{file}: {member.filename!r} leaves its folder; nothing of it was read")
     limits.check(file, sum(member.file_size for member in members))
-    parts = {member.filename: partial(archive.read, member) for member in members if not member.is_dir()}
+    parts: dict[str, Callable[[], bytes]] = {
+        member.filename: partial(archive.read, member) for member in members if not member.is_dir()
+    }
     if len({member.filename for member in members}) < len(members):
         raise DataError(f"{file}: two of its files have the same name; nothing of it was read")
     return parts

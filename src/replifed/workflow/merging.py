@@ -77,6 +77,8 @@ def _runs(sources: Sequence[Recorded], shared: Sequence[str]) -> Runs:
             if experiment not in shared:
                 continue
             made = source.run(experiment, method)
+            if made is None:
+                continue
             key = (experiment, method)
             if key not in found:
                 found[key] = (source, made)

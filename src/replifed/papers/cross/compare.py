@@ -14,7 +14,7 @@ from replifed.claims.curves import within_reach
 from replifed.claims.pairs import matrix
 from replifed.figures.artefact import Grid, Made, X, by_name
 from replifed.figures.curves import visible_range, with_margin
-from replifed.papers.cross import clients, cohorts, latex, told, tracks, vary, where
+from replifed.papers.cross import accuracy, clients, cohorts, latex, told, tracks, vary, where
 from replifed.papers.cross.figures import (
     AUDITED,
     FLOOR,
@@ -102,6 +102,7 @@ FIGURES = by_name(
         "fig1",
         caption=f"Relative gap (F - F*) / (F(0) - F*), median and range over seeds. {_TIME}{FAIR} {_OWN}",
     ),
+    accuracy.PICTURE,
     _figure(
         "paper",
         title="The curves for a paper",
@@ -136,6 +137,7 @@ TABLES = by_name(
         lambda inputs: pairs_of(timed(inputs), _targets),
         lambda frame: matrix(frame, cohorts.labels_of(frame)) or _NO_PAIRS,
     ),
+    accuracy.TABLE,
     clients.HETEROGENEITY,
     clients.NAMED,
     cohorts.TABLE,
