@@ -53,11 +53,11 @@ def tune(
     """Search the method's one number on repetitions that are not reported, without what is kept for a test.
 
     A multiple that suits one draw of the data may diverge on the next. So the score is the mean objective
-    over several, infinite if one ends no lower than it began, and the choice keeps a distance from where this
-    happens, see `search.with_margin`. The choice is stable on all of them, see `perturbed`. Each method may
-    spend as many runs, those of an extended grid and of checks included. With `tuning.validation` the score is the
-    share of wrong samples, mean over clients, of a share of the training samples, which is kept for this; of
-    equal ones the lower objective is better.
+    over several, infinite if one ends no lower than it began, and the choice keeps a distance from where
+    this happens, see `search.with_margin`. The choice is stable on all of them, see `perturbed`. Each method
+    may spend as many runs, those of an extended grid and of checks included. With `tuning.validation` the
+    score is the share of wrong samples, mean over clients, of a share of the training samples, which is kept
+    for this; of equal ones the lower objective is better.
 
     Returns
     -------
