@@ -45,13 +45,14 @@ COMMANDS = {
     "replifed data --refresh": "replifed data --refresh",
     "replifed data fetch {}": "replifed data fetch mnist",
     "replifed data fetch DATASET": "replifed data fetch mnist",
+    "replifed columns FILE": "replifed columns figures/small/fedht/fig3.csv",
     "replifed columns --out docs/columns.md": "replifed columns --out docs/columns.md",
     "replifed claims accept --golden reference --file results/claims.csv": (
         "replifed claims accept --golden reference --file results/claims.csv"
     ),
     # These name a command in a description.
     "replifed claims document": "replifed claims document --help",
-    "replifed claims --why": "replifed claims --reference --why fedplt.fig3.exact",
+    "replifed claims --reference --why {example}": "replifed claims --reference --why fedplt.fig3.zeta",
     "replifed compare": "replifed compare --help",
     "replifed new paper": "replifed new paper --help",
     "replifed judge {}": "replifed judge --help",

@@ -19,11 +19,13 @@ from replifed.claims import tables
 from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.claim import Claim
 from replifed.claims.errata import COLUMNS, write
+from replifed.claims.files import number_text, unit_text
 from replifed.claims.sentences import not_claimed
 from replifed.claims.verdicts import COLUMNS as VERDICT_COLUMNS
 from replifed.claims.verdicts import measure
 from replifed.errors import DataError
 from replifed.figures.style import canvas, save
+from replifed.papers import jobs
 from replifed.report import curves, gallery
 from replifed.report.artefacts import in_order
 from replifed.report.page import _deviations, _numbers, build
@@ -321,6 +323,34 @@ def test_what_is_no_figure_or_table_of_the_paper_is_folded(made):
     folded = text.partition('<details class="others"')[2].partition("</details>\n<h3")[0]
     assert 'id="fedht-bias"' in folded
     assert 'id="fedht-fig1"' not in folded
+
+
+def test_a_comparison_which_promises_nothing_folds_nothing(made):
+    rows = [row | {"main": ""} for row in tables.rows(made / "claims.csv")]
+    tables.write(made / "claims.csv", VERDICT_COLUMNS, rows)
+    text = page(made).text
+    assert 'id="fedht-bias"' in text and '<details class="others"' not in text
+
+
+def test_a_caption_is_three_sentences_and_a_fold(made):
+    caption = page(made).text.partition("<figcaption>")[2].partition("</figcaption>")[0]
+    seen, _, folded = caption.partition("<details>")
+    assert len(re.findall(r"[.:] [A-Z]", seen.partition(" Seeds:")[0])) == 2
+    assert "A cross marks" in folded and "A cross marks" not in seen
+
+
+def test_what_a_paper_leaves_open_is_told_with_its_grounds(made):
+    told = page(made).text.partition('id="fedht-open"')[2].partition("</details>")[0]
+    for option in jobs.claims_of("fedht")[0].axes.axes["step"].options.values():
+        assert f"<code>{option.name}</code>" in told and option.source in told
+
+
+def test_a_difference_of_logarithms_is_told_as_a_factor():
+    row = dict.fromkeys(VERDICT_COLUMNS, "") | {"kind": "order", "unit": "e-folds", "verdict": "fails"}
+    row |= {"measured": "0.6931472", "ci_low": "0", "ci_high": "1.098612", "tolerance": "0.0953102"}
+    assert number_text(row) == "factor 2 [1, 3], at least 1.1 asked"
+    assert _numbers(row) == ("", "factor 2", "[1, 3], at least 1.1 asked")
+    assert unit_text(row) == "factor" and unit_text({**row, "kind": "near"}) == "natural logarithms"
 
 
 def test_settings_are_told_with_the_command(made):

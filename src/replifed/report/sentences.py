@@ -39,12 +39,13 @@ _SENTENCES = """\
 ## {other}entences
 
 In the paper's order, {claimed} sentences and cells with claims: {score}. {rests}
-Printed values matched: {met}. {rest}`replifed claims --why {example}` prints what decided a status.
+Printed values matched: {met}. {rest}
+`replifed claims --reference --why {example}` prints what decided a status.
 
 | place | the paper says | what came out |
 | --- | --- | --- |
 """
-_REST = "{count} more sentences have no claim; the report and `not_claimed.csv` say why of each. "
+_REST = "{count} more sentences have no claim; the report and `not_claimed.csv` say why of each."
 
 
 def of_paper(paper: str) -> list[Sentence]:
