@@ -98,6 +98,7 @@ def forgotten_variates(monkeypatch):
         (linear, theory.only_surrogates_stay_unbiased),
         (another_decay, theory.remembers),
         (forgotten_variates, theory.variates_add_up),
+        (forgotten_variates, theory.variates_cancel),
         (no_weight_for_absence, theory.field),
         (forgotten_variates, theory.field),
         (like_clients, theory.averages_lose_zeros),

@@ -54,7 +54,7 @@ _ANEW = "the steps would have to be searched anew"
 AXES = Axes(
     Axis(
         "formulas",
-        "The text at hand has lost its formulas.",
+        "Our copy of the text has lost all formulas and most numbers: the paper may leave open none of this.",
         Option(
             "reconstructed",
             "chosen",
@@ -84,8 +84,8 @@ AXES = Axes(
         'Steps decay and are "tuned for each algorithm and setting from the range", which is lost.',
         Option(
             "own",
-            "printed",
-            "each at its own best, of a range that grows until the best lies inside",
+            "chosen",
+            "each at its own best, of a range of ours that grows until the best lies inside",
             searched=_UNDER,
         ),
         Option(
@@ -219,8 +219,8 @@ AXES = Axes(
         "Learning rates of Figure 3 are tuned, from a range that is lost.",
         Option(
             "tuned",
-            "printed",
-            "each method's best of four in every dimension, on other repetitions, after all rounds",
+            "chosen",
+            "each method's best of four of ours in every dimension, on other repetitions, after all rounds",
             searched={"sizes": ("earlier study",), "transport loss": ("saddle",), "cycle": ("none",)},
         ),
     ),

@@ -277,6 +277,19 @@ def variates_add_up() -> Measured:
     return Measured(np.array(gaps) < 1e-12, note=f"largest gap {max(gaps):.2g}")
 
 
+def variates_cancel() -> Measured:
+    """True where clients share their samples and all take part: variates leave the surrogate as it is."""
+    rng = np.random.default_rng(0)
+    family = DictionaryLearning(features=6, atoms=3, lam=0.3, eta=0.05)
+    Z = rng.normal(size=(1, 1, 30, 6))
+    problem = FederatedSurrogate(family, Z, rng.normal(size=(1, family.parameters)), n_clients=8)
+    ends = [
+        simulate(FedMM(beta=1.0, alpha=alpha), problem, Streams(0, (0,)), 30).state.x for alpha in (0.0, 0.5)
+    ]
+    gap = float(np.abs(ends[0] - ends[1]).max() / np.abs(ends[0]).max())
+    return Measured(np.array([gap < 1e-12]), note=f"surrogates differ by {gap:.2g}")
+
+
 class _Field(NamedTuple):
     """One round from one state with every possible cohort, of clients that take part with probability p."""
 

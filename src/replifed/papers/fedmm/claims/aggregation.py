@@ -81,7 +81,8 @@ def _monotone(data: str) -> Iterator[Claim]:
     "Section 6, Figure 1, Sections 1 and 3.1",
     "Averaging the clients' parameters may not be stable: on heterogeneous synthetic data it diverges.",
     main=True,
-    question="From which range was the step of the naive method tuned in Figure 1, and which step was taken?",
+    question="Our copy has lost the range of steps. From which was the naive method's tuned in Figure 1, and "
+    "which step was taken?",
 )
 def _diverges() -> Iterator[Claim]:
     for data in RUNS:
@@ -114,7 +115,8 @@ def _diverges() -> Iterator[Claim]:
     "Section 6, Figure 1",
     "On all data FedMM ends at a lower objective than aggregation of parameters.",
     main=True,
-    question="Which sizes, weights, minibatches and numbers of rounds does Figure 1 have?",
+    question="Our copy has lost all formulas: which sizes, weights, minibatches and numbers of rounds does "
+    "Figure 1 have?",
 )
 def _better() -> Iterator[Claim]:
     for data in RUNS:
@@ -172,8 +174,8 @@ def _naive_faster(data: str) -> Iterator[Claim]:
 def _overtaken(data: str) -> Iterator[Claim]:
     name = f"fig1.{data}.overtaken"
     note = (
-        "at the naive method's best step, a small one, its update stays above FedMM's; at FedMM's step, and "
-        "in the shorter range, it crosses FedMM's from above"
+        "at the naive method's best step, a small one, its update stays above FedMM's; in the shorter range "
+        "it crosses FedMM's from above; at FedMM's step it ends below, after a start that is nearly level"
     )
     for experiment, step, claim in readings(data, *STEPS):
         ours, theirs = (curve(experiment, method, step, "parameter_update") for method in BOTH)

@@ -8,8 +8,17 @@ from itertools import product
 import numpy as np
 
 from replifed.claims.claim import Claim
-from replifed.papers.fedmm import measures
-from replifed.papers.fedmm.axes import HETEROGENEOUS, HOMOGENEOUS, RECORDED, UNLIKE, on_data, variates
+from replifed.claims.quantities import formula
+from replifed.papers.fedmm import measures, theory
+from replifed.papers.fedmm.axes import (
+    HETEROGENEOUS,
+    HOMOGENEOUS,
+    PROVED,
+    RECORDED,
+    UNLIKE,
+    on_data,
+    variates,
+)
 from replifed.papers.fedmm.measures import late_decay, level, log_mean
 
 
@@ -32,9 +41,8 @@ def _objective(data: str) -> Iterator[Claim]:
 @on_data(
     "fig2",
     "cancel",
-    "control variates cancel exactly and have no effect on updates.",
+    "given [a formula, lost], control variates cancel exactly and have no effect on updates.",
     HOMOGENEOUS,
-    evidence="formula",
 )
 def _cancel(data: str) -> Iterator[Claim]:
     for (where, _, claim, pair), (words, ending) in product(
@@ -47,8 +55,13 @@ def _cancel(data: str) -> Iterator[Claim]:
             gap.note(lambda gap: f"{abs(gap.mean) / np.log(10):.2g} decades on the figure's axis"),
             within=0.01,
             because=f"mean {words} updates may differ by 1 % where they are farthest apart",
-            note="exact only where all clients take part, see the errata; the objectives agree closely",
+            note="a formula in this sentence is lost, and may be the condition that all clients take part, "
+            "under which they cancel exactly; the objectives agree closely",
         )
+    yield PROVED("fig2.homogeneous.cancel.all", informs=True).identity(
+        "Clients that share their samples, all of them active: control variates cancel.",
+        formula(theory.variates_cancel),
+    )
 
 
 @on_data("fig2", "rate", "control variates improve the rate of decay of both updates.", *UNLIKE, also="5")
