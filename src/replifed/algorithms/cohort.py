@@ -104,7 +104,7 @@ class Cohort:
             new = np.where(self.mask[..., None], new, self.take(old))
         if self.index is None:
             return new
-        out = old if self._ctx.owned else old.copy()
+        out = old if self._ctx.in_place else old.copy()
         out[np.arange(len(old))[:, None], self.index] = new
         return out
 
