@@ -163,7 +163,7 @@ def _taken(config: dict[str, Any], arguments: argparse.Namespace) -> dict[str, l
     """Take runs of built-in methods from the reference; say which, and why others are made here."""
     from replifed.errors import counted
     from replifed.runs import kept, opened
-    from replifed.workflow.lending import lend
+    from replifed.workflow.reuse import reuse
 
     try:
         reference = opened.reference()
@@ -173,7 +173,7 @@ def _taken(config: dict[str, Any], arguments: argparse.Namespace) -> dict[str, l
         return {}
     # What --vary adds is in no reference run.
     alone = {key: value for key, value in config["comparison"].items() if key != "vary"}
-    found = lend({**config, "comparison": alone}, reference, lambda files: call_snakemake(files, arguments))
+    found = reuse({**config, "comparison": alone}, reference, lambda files: call_snakemake(files, arguments))
     if found.runs:
         runs = counted(len(found.runs), "run")
         print(f"{runs} of built-in methods from the reference run, {kept.in_words(reference)}")

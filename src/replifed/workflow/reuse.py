@@ -19,14 +19,14 @@ from replifed.store.provenance import canonical_json, source_hash
 from replifed.workflow.jobs import files
 
 
-class Lent(NamedTuple):
+class Reused(NamedTuple):
     """Runs that were taken, as "EXPERIMENT/METHOD", and why the others were not, by method."""
 
     runs: list[str]
     reasons: dict[str, str]
 
 
-def lend(config: Mapping[str, Any], reference: Run, make: Callable[[list[str]], int]) -> Lent:
+def reuse(config: Mapping[str, Any], reference: Run, make: Callable[[list[str]], int]) -> Reused:
     """Copy the reference's runs of the comparison of `config` to a folder of their own among the results.
 
     A run is taken if it is not made yet, and its settings, its sources, its data and their split are those of
@@ -52,7 +52,7 @@ def lend(config: Mapping[str, Any], reference: Run, make: Callable[[list[str]], 
             else:
                 _copy(config, experiment, method, reference)
                 runs.append(f"{experiment}/{method}")
-    return Lent(runs, reasons)
+    return Reused(runs, reasons)
 
 
 def _of_the_split(
