@@ -24,7 +24,7 @@ from replifed.engine.accuracy import held_out, of_pairs
 from replifed.engine.simulate import History, objective, simulate
 from replifed.errors import ConfigError, ReplifedError, unknown_name
 from replifed.figures.lines import numbered
-from replifed.network.participation import MANY, Asked, Law, handed
+from replifed.network.participation import MANY, Asked, Law, weighted_view
 from replifed.network.times import Size, rates, with_seconds
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams, generator
@@ -323,7 +323,7 @@ def run(
         raise ConfigError(f"record_every = {record_every!r}: must be {COUNT}")
     _check_parts(algorithm, problem, options)
     streams = Streams(0, tuple(range(1, seeds + 1)))
-    given, N = handed(type(algorithm), problem, average), problem.n_clients
+    given, N = weighted_view(type(algorithm), problem, average), problem.n_clients
     law = _law(algorithm, given, cohort, availability, average)
     if record_every is None:
         size = getattr(law, "size", None)

@@ -16,7 +16,7 @@ import advice
 from replifed import cli
 from replifed.cli.listing import TARGETS
 from replifed.store import hashes
-from replifed.workflow import words
+from replifed.workflow import command
 
 ROOT = advice.ROOT
 HISTORY = Path("results/tiny/fedht/simulation1/fedavg.parquet")
@@ -113,8 +113,8 @@ def test_replifed_takes_the_words(call, capsys):
 @pytest.mark.parametrize("call", [call for call in CALLS if call.startswith("snakemake")])
 def test_snakemake_takes_the_words(call):
     _, *given = shlex.split(call)
-    taken = words.parsed(given)
-    words.check_options(taken, given)
+    taken = command.parsed(given)
+    command.check_options(taken, given)
     papers = {file.stem for file in ROOT.glob("config/papers/*.yaml")}
     for target in taken.targets:
         assert target in papers | set(TARGETS) or Path(target).suffix in (".csv", ".parquet")
@@ -150,7 +150,7 @@ def test_the_commands_of_a_page_are_taken(page):
     for call in calls:
         program, *given = shlex.split(re.split(r" [>&]|\|", call)[0], comments=True)
         if program == "snakemake":
-            words.check_options(words.parsed(given), given)
+            command.check_options(command.parsed(given), given)
         elif len(given) > 1:  # a name alone is that of a command
             cli._parser().parse_args(given)
 

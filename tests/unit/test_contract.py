@@ -255,7 +255,7 @@ class MovesItsState(Sound):
 class ReadsWhatItWrote(Sound):
     def round(self, state, problem, ctx):
         after, cost = super().round(state, problem, ctx)
-        if ctx.owned:
+        if ctx.in_place:
             state.x[:] = after.x
         return ServerModel(after.x + 0.5 * (after.x - state.x)), cost
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from replifed.data.table import Table
 from replifed.papers.fedht.figures import FIGURES
-from replifed.papers.fedht.simulations import apart, support_words, supports
+from replifed.papers.fedht.simulations import support_distance, support_words, supports
 from replifed.papers.fedht.tables import TABLES
 from replifed.partition.build import build
 
@@ -168,5 +168,5 @@ def test_supports_are_kept_as_numbers_and_compared():
     assert not found[:, 101:].any()
     np.testing.assert_array_equal(perturbed, found[::-1])
     one, other = np.array([[1, 1, 0, 0], [1, 1, 0, 0]], bool), np.array([[1, 0, 1, 0], [0, 0, 1, 1]], bool)
-    assert apart(one, other).tolist() == [0.5, 1.0]
-    assert apart(one, one).tolist() == [0.0, 0.0]
+    assert support_distance(one, other).tolist() == [0.5, 1.0]
+    assert support_distance(one, one).tolist() == [0.0, 0.0]

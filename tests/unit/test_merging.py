@@ -17,8 +17,8 @@ from replifed.partition.store import Partition, save
 from replifed.runs.recorded import open_recorded
 from replifed.store.histories import provenance, write_history
 from replifed.store.tuned import write_tuned
-from replifed.workflow.lending import opened, other_settings, other_sources
 from replifed.workflow.merging import merge
+from replifed.workflow.reuse import opened, other_settings, other_sources
 
 ROOT = Path(__file__).parents[2]
 A9A = yaml.safe_load((ROOT / "config/papers/cross.yaml").read_text("utf-8"))["cross"]["experiments"]["a9a"]
@@ -159,7 +159,7 @@ def test_a_place_has_a_digest_and_the_runs_of_one_comparison(two, monkeypatch):
     assert len([*opened(f"{file}#sha256={digest}", two / "kept").runs()]) == 2
     with pytest.raises(DataError, match=f"its sha256 is {digest}, not {'0' * 64}; nothing of it was read"):
         opened(f"{file}#sha256={'0' * 64}", two / "kept")
-    with pytest.raises(ConfigError, match="add its digest, https://example.org/a.zip#sha256="):
+    with pytest.raises(ConfigError, match=r"add its digest, https://example\.org/a\.zip#sha256="):
         opened("https://example.org/a.zip", two / "kept")
     monkeypatch.setenv("REPLIFED_OFFLINE", "1")
     with pytest.raises(DataError, match="cannot be had: REPLIFED_OFFLINE is set"):

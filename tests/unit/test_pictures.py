@@ -11,7 +11,7 @@ import pytest
 
 from legible import faults
 from replifed.figures.picture import Picture
-from replifed.figures.style import PRINT_WIDTH, stamp
+from replifed.figures.style import PRINT_WIDTH, watermark
 from replifed.parts import paper_names, part
 
 TABLES = Path(__file__).parents[1] / "pictures"
@@ -41,7 +41,7 @@ def test_every_picture_can_be_read(paper, name, monkeypatch):
     # Pages are alike: the first and the last stand for those between them.
     for page in pages[:1] + pages[1:][-1:]:
         page = page() if callable(page) else page
-        stamp(page, str(frame["data"].iloc[0]) if "data" in frame else "", "small")
+        watermark(page, str(frame["data"].iloc[0]) if "data" in frame else "", "small")
         assert page.get_size_inches()[0] <= PRINT_WIDTH + 1e-9
         colour_bars = sum(ax.get_label() == "<colorbar>" for ax in page.axes)
         assert sum(ax.axison for ax in page.axes) - colour_bars <= MOST_PANELS

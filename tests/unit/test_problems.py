@@ -23,7 +23,7 @@ from replifed.problems.dense import DenseLinearModel, DenseLocalModels
 from replifed.problems.gram import GramLocalModels
 from replifed.problems.losses import Softmax, loss_named
 from replifed.problems.sparse import SparseLinearModel
-from replifed.problems.sparse_clients import SparseAdditiveModels, SparseLocalModels
+from replifed.problems.sparse_local import SparseAdditiveModels, SparseLocalModels
 
 CLASSES = 3
 

@@ -93,14 +93,14 @@ def test_a_metric_that_is_taken_seldom_is_nan_at_other_records():
     seen = []
     metrics = {"cheap": lambda problem, now: now["server"][:, 0], "objective": objective}
     seldom = {"objective": lambda t: seen.append(t) or t % 3 == 0}
-    history, _ = run(0.5, 1e5, rounds=7, metrics=metrics, seldom=seldom)
+    history, _ = run(0.5, 1e5, rounds=7, metrics=metrics, schedule=seldom)
     assert history.metrics["cheap"][:, 0].tolist() == [0.5**t for t in range(8)]
     taken = ~np.isnan(history.metrics["objective"])
     assert (np.flatnonzero(taken[:, 0]).tolist(), set(seen)) == ([0, 3, 6, 7], set(range(1, 7)))
     # Until the objective tells it, nobody knows that a run has diverged.
     assert history.diverged[:, 1].tolist() == [False] * 3 + [True] * 5
     assert history.metrics["objective"][3:, 1][taken[3:, 1]].tolist() == [np.inf] * 3
-    lost, _ = run(np.nan, rounds=7, metrics=metrics, seldom=seldom)
+    lost, _ = run(np.nan, rounds=7, metrics=metrics, schedule=seldom)
     assert np.isnan(lost.metrics["objective"][:, 0]).tolist() == [t not in (0, 3, 6, 7) for t in range(8)]
 
 

@@ -13,7 +13,7 @@ import replifed as rf
 from replifed.algorithms.registry import method_class
 from replifed.errors import ReplifedError
 from replifed.network.fading import Constant
-from replifed.network.participation import handed
+from replifed.network.participation import weighted_view
 from replifed.papers.cross.experiments import run
 from replifed.papers.cross.methods import algorithm
 from replifed.parts import typed
@@ -39,7 +39,7 @@ def problem(weights=None):
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_ends_at_the_minimiser_of_the_weighted_sum(name):
     weighted = problem(WEIGHTS)
-    given = handed(method_class(name), weighted)
+    given = weighted_view(method_class(name), weighted)
     settings = typed("cross", {**SETTINGS, "local_steps": 1, "kept_share": 1.0})
     made = algorithm(name, np.array([1.0]), given, settings)
     history = rf.run(made, weighted, rounds=200, record_every=200, channel=Constant(SETTINGS["bits"]))
@@ -51,7 +51,7 @@ def test_every_method_ends_at_the_minimiser_of_the_weighted_sum(name):
 def test_equal_weights_are_left_as_they_are(name):
     for weights in (None, [1 / 3] * 3):
         equal = problem(weights)
-        assert handed(method_class(name), equal) is equal
+        assert weighted_view(method_class(name), equal) is equal
 
 
 def test_a_problem_with_equal_weights_has_the_same_objective_and_constants_of_its_own():

@@ -21,7 +21,7 @@ from replifed.data import fetch
 from replifed.errors import ReplifedError
 from replifed.settings import checks, needs, reading
 from replifed.progress import ONE_LINE
-from replifed.workflow import closing, costs, entries, jobs, running, screen, targets, words
+from replifed.workflow import closing, costs, entries, jobs, running, screen, targets, command
 from replifed.workflow.costs import Limits
 
 # Another workflow may use this one as a module. Then all but its rules is left to that one.
@@ -100,7 +100,7 @@ def configfile_flags():
 
 def config_flag():
     """Return the user's own --config; a job on another machine gets all settings by it, and none here."""
-    given = words.of_process().config if workflow.is_main_process else None
+    given = command.of_process().config if workflow.is_main_process else None
     return f"--config {shlex.join(given)}" if given else ""
 
 
@@ -189,7 +189,7 @@ def print_jobs_ahead_of_dry_run():
         if workflow.dag is not None:
             print_jobs_ahead(*jobs_ahead())
 
-    if words.of_process().dryrun:
+    if command.of_process().dryrun:
         atexit.register(print_at_end)
 
 
@@ -272,13 +272,13 @@ def cap_memory():
     `--resources mem_mb=N` wins.
     """
     given = {"mem", "mem_mb", "mem_mib"}.intersection(workflow.global_resources)
-    if workflow.is_main_process and not given and words.executor() == "local":
+    if workflow.is_main_process and not given and command.executor() == "local":
         workflow.register_resource("mem_mb", int(0.8 * memory.granted() / 1e6))
 
 
 def enter_folder():
     """Record that this call runs here, unless it is a dry run or unlocks the folder."""
-    asked = words.of_process()
+    asked = command.of_process()
     if workflow.is_main_process and not asked.dryrun and not asked.unlock:
         with stopping():
             running.enter()
@@ -303,10 +303,10 @@ def cancel_timers_at_end():
 
 def check_targets():
     """Stop at a target that nothing makes, before jobs are planned."""
-    asked = words.of_process()
+    asked = command.of_process()
     if not asked.target_jobs:
         with stopping():
-            words.check_targets(TABLE, TARGETS, asked.targets, workflow.rules)
+            command.check_targets(TABLE, TARGETS, asked.targets, workflow.rules)
 
 
 def only_verifies():
@@ -359,7 +359,7 @@ def plan_jobs():
     with stopping():
         table = jobs.Table(config)
         names = targets.targets(table)
-        call, renamed = words.of_process(), workflow.modifier.modify_rulename
+        call, renamed = command.of_process(), workflow.modifier.modify_rulename
         # Of a module only its own targets are known: not what rules of another workflow need.
         others = AS_MODULE and workflow.default_target
         asked = call.targets or ([] if others else [renamed("all")])

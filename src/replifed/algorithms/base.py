@@ -40,8 +40,8 @@ class Round(NamedTuple):
     `t` is the round's number, from 0. `active` masks the clients that take part (None: all), and `chosen`
     holds the indices of those that compute (None: all). `shares` and `rest` are the law's own weights of an
     average, as in `network.participation.Participation`. `budget` holds the bits per coordinate that each
-    client may send (None: unlimited). `streams` draws this round's random numbers. If `owned`, the round may
-    overwrite the arrays of its state, which nobody else uses: inactive clients then need not be copied.
+    client may send (None: unlimited). `streams` draws this round's random numbers. If `in_place`, the round
+    may overwrite the arrays of its state, which nobody else uses: inactive clients then need not be copied.
     """
 
     t: int
@@ -49,7 +49,7 @@ class Round(NamedTuple):
     budget: NDArray | None  # (R or 1, N)
     streams: Streams
     chosen: NDArray | None = None  # int (R or 1, c)
-    owned: bool = False
+    in_place: bool = False
     shares: NDArray | None = None  # (R or 1, c)
     rest: NDArray | None = None  # (R or 1,)
 
@@ -117,7 +117,7 @@ class Algorithm(Protocol):
     def round(self, state: Any, problem: Any, ctx: Round) -> tuple[Any, Cost]:
         """One communication round: the next state, and its cost, summed over clients.
 
-        Changes no argument, except a state that is `owned`.
+        Changes no argument, except a state that is `in_place`.
         """
 
     def observe(self, state: Any) -> dict[str, NDArray]:
@@ -162,7 +162,7 @@ class Method:
     counts_differ, exchanges_differ : str
         Reason why a round books less work than it takes, or fewer exchanges than it needs.
     weighted : bool
-        Whether it averages with the problem's weights p_i, not with 1/N (see `network.participation.handed`).
+        Whether it averages with the problem's weights p_i, not with 1/N (see `participation.weighted_view`).
     """
 
     needs: ClassVar[tuple[type, ...]] = (Smooth, LocalSteps)

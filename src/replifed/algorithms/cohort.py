@@ -109,7 +109,7 @@ class Cohort:
             new = np.where(self.mask[..., None], new, self.take(old))
         if self.index is None:
             return new
-        out = old if self._ctx.owned else old.copy()
+        out = old if self._ctx.in_place else old.copy()
         if isinstance(out, Drawn):
             out.put(self.index, new)
             return out

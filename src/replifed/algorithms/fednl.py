@@ -161,7 +161,7 @@ class FedNL(NewtonType):
         l_i = subtract(difference, H_i)  # |hess f_i(x^k) - H_i^k|_F
         S_i = self._compress(difference, budget, ctx)  # line 5: S_i^k = C(hess f_i(x^k) - H_i^k)
         updated = sends & np.isfinite(l_i)  # not in runs that have diverged
-        if not ctx.owned:
+        if not ctx.in_place:
             difference[:] = H_i  # in memory that is at hand, since it limits the speed of a round
             H_i = difference
         mean = H.copy()

@@ -144,16 +144,16 @@ class SteppedSolver(LocalSolver):
         counts = np.full(len(start), self.steps) if counts is None else counts
         constants, state = self._constants(objective, len(start)), self._begin(start)
         done = np.empty_like(start)
-        going = np.arange(len(start))  # runs of `start` that `state` still holds
+        active = np.arange(len(start))  # runs of `start` that `state` still holds
         for k in range(int(counts.max())):
-            left = counts[going]
+            left = counts[active]
             with idle(left[:, None] <= k):
                 state = self._advance(state, objective, None if drawn is None else drawn[:, k], *constants)
             arrived = left == k + 1
             still = left > k + 1
-            done[going[arrived]] = state[0][arrived]
+            done[active[arrived]] = state[0][arrived]
             if still.any() and still.mean() <= _WORTH_COPYING:
-                runs, objective, going = len(going), objective.kept(still), going[still]
+                runs, objective, active = len(active), objective.kept(still), active[still]
                 state = tuple(field[still] for field in state)
                 constants = tuple(c[still] if len(c) == runs else c for c in constants)
                 drawn = drawn[still] if drawn is not None and len(drawn) == runs else drawn

@@ -55,19 +55,19 @@ class Axis:
         self.options = {option.name: option for option in options}
         self.tried = len(options) if tried is None else tried
         if len(self.options) < len(options) or not options:
-            raise fault(f'axis "{name}" needs options, each with a name of its own')
+            raise misdeclared(f'axis "{name}" needs options, each with a name of its own')
         if self.tried < len(options):
-            raise fault(f'axis "{name}" lists more options than the {tried} that it says were tried')
+            raise misdeclared(f'axis "{name}" lists more options than the {tried} that it says were tried')
         for one in options:
             of = f'axis "{name}", option "{one.name}"'
             if not one.source:
-                raise fault(f"{of} has no source; one of {', '.join(SOURCES)}")
+                raise misdeclared(f"{of} has no source; one of {', '.join(SOURCES)}")
             if one.source not in SOURCES:
-                raise fault(f"{of}: source {one.source!r}; one of {', '.join(SOURCES)}")
+                raise misdeclared(f"{of}: source {one.source!r}; one of {', '.join(SOURCES)}")
             if one.kind not in KINDS:
-                raise fault(f"{of}: kind {one.kind!r}; one of {', '.join(KINDS)}")
+                raise misdeclared(f"{of}: kind {one.kind!r}; one of {', '.join(KINDS)}")
             if not one.grounds:
-                raise fault(f"{of} needs its grounds, in a sentence")
+                raise misdeclared(f"{of} needs its grounds, in a sentence")
 
     @property
     def printed(self) -> str | None:
@@ -98,14 +98,14 @@ class Axes:
     ) -> None:
         self.axes = {axis.name: axis for axis in axes}
         if len(self.axes) < len(axes):
-            raise fault("two axes have one name")
+            raise misdeclared("two axes have one name")
         if inferred is not None and not isinstance(inferred, Mapping):
-            raise fault("a paper has one choice of inferred settings; a second one is other settings")
+            raise misdeclared("a paper has one choice of inferred settings; a second one is other settings")
         self.inferred, self.fitted_on, self.gaps = inferred, tuple(fitted_on), gaps or {}
         self.printed = {name: axis.printed for name, axis in self.axes.items()}
         for experiment, names in self.gaps.items():
             if unknown := [name for name in names if name not in self.axes]:
-                raise fault(f"{experiment} has gaps without an axis: {', '.join(unknown)}")
+                raise misdeclared(f"{experiment} has gaps without an axis: {', '.join(unknown)}")
         for axis in axes:
             for option in axis.options.values():
                 for other, under in option.searched.items():
@@ -114,13 +114,13 @@ class Axes:
         if inferred is not None:
             self.check(inferred)
             if missing := [name for name in self.axes if name not in inferred]:
-                raise fault(f"the inferred settings name no option on {', '.join(missing)}")
+                raise misdeclared(f"the inferred settings name no option on {', '.join(missing)}")
 
     def _check_option(self, axis: str, option: str) -> None:
         if axis not in self.axes:
-            raise fault(f'there is no axis "{axis}"; declared: {", ".join(self.axes) or "none"}')
+            raise misdeclared(f'there is no axis "{axis}"; declared: {", ".join(self.axes) or "none"}')
         if option not in self.axes[axis].options:
-            raise fault(f'axis "{axis}" has no option "{option}": {", ".join(self.axes[axis].options)}')
+            raise misdeclared(f'axis "{axis}" has no option "{option}": {", ".join(self.axes[axis].options)}')
 
     def check(self, options: Mapping[str, str], of: str = "settings") -> None:
         """Refuse options that no axis has, that no run has, or that were searched under others."""
@@ -128,10 +128,10 @@ class Axes:
             self._check_option(axis, name)
             option = self._option(axis, name)
             if option.not_run:
-                raise fault(f'{of}: no run has "{axis}: {name}", since {option.not_run}')
+                raise misdeclared(f'{of}: no run has "{axis}: {name}", since {option.not_run}')
             for other, under in option.searched.items():
                 if other in options and options[other] not in under:
-                    raise fault(
+                    raise misdeclared(
                         f'{of}: "{axis}: {name}" was searched under "{other}: {" or ".join(under)}" alone; '
                         f'search it anew under "{options[other]}", or declare that this is not run'
                     )
@@ -206,7 +206,7 @@ def in_words(options: Mapping[str, str]) -> str:
     return "; ".join(f"{axis}: {option}" for axis, option in options.items())
 
 
-def fault(what: str) -> ConfigError:
+def misdeclared(what: str) -> ConfigError:
     """An error in a declaration, with the file and line of the first caller outside this package."""
     frame = sys._getframe(1)
     # Generated code, such as a dataclass's, has no file.

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from replifed.claims.axes import Axes, fault, in_words
+from replifed.claims.axes import Axes, in_words, misdeclared
 from replifed.claims.units import COUNTED, UNITS
 from replifed.errors import ReplifedError
 
@@ -137,10 +137,10 @@ class Claim:
         self.axes.check(self.options, self.id)
         if self.is_measured_order and self.tolerance is None and self.unit in UNITS:
             object.__setattr__(self, "tolerance", UNITS[self.unit].effect)
-        if wrong := self._fault():
-            raise fault(f"{self.id}: {wrong}")
+        if wrong := self._error():
+            raise misdeclared(f"{self.id}: {wrong}")
 
-    def _fault(self) -> str:
+    def _error(self) -> str:
         """First thing that is wrong with the claim; "" if nothing is."""
         if self.kind not in get_args(Kind):
             return f"unknown kind {self.kind!r}"

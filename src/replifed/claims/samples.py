@@ -238,7 +238,7 @@ def independent(*of: Mapping[Any, Any]) -> list[Any]:
     return sorted(seen.values())
 
 
-def told(runs: int, repetitions: int) -> str:
+def copies_in_words(runs: int, repetitions: int) -> str:
     """Return "one run, 20 copies", or "7 runs, 20 repetitions"; "" if none is a copy."""
     if runs == repetitions:
         return ""

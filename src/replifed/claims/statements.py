@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from replifed.claims import printed as of_print
-from replifed.claims.axes import Axes, fault
+from replifed.claims.axes import Axes, misdeclared
 from replifed.claims.claim import Claim, Kind
 from replifed.claims.evidence import KINDS as EVIDENCE
 from replifed.claims.evidence import LOGS, OWN
@@ -72,7 +72,7 @@ class Statements:
         **common: Any,
     ) -> None:
         if not (axes is None or isinstance(axes, Axes)):
-            raise fault(f"{paper}: what the paper leaves open is given as Axes(Axis(...), ...)")
+            raise misdeclared(f"{paper}: what the paper leaves open is given as Axes(Axis(...), ...)")
         self.paper, self.axes, self.common = paper, axes or Axes(), common
         self.suffix, self.runs = suffix or self._departures, _kind_of_evidence(paper, runs)
         self.sentences: list[Sentence] = []
@@ -123,11 +123,11 @@ class Statements:
         )
         for other in self.sentences:
             if one.name == other.name or one.says == other.says:
-                raise fault(f"sentence {name} stands twice: as {other.name}, {other.place}")
+                raise misdeclared(f"sentence {name} stands twice: as {other.name}, {other.place}")
         if main and sum(other.main for other in self.sentences) == MOST_MAIN:
-            raise fault(f"sentence {name} is one main claim too many; a paper has at most {MOST_MAIN}")
+            raise misdeclared(f"sentence {name} is one main claim too many; a paper has at most {MOST_MAIN}")
         if reply and not _DATED.match(reply):
-            raise fault(f"sentence {name}: a reply begins with its date, such as 2026-12-01: TEXT")
+            raise misdeclared(f"sentence {name}: a reply begins with its date, such as 2026-12-01: TEXT")
 
         def registered(claims: Callable[[], Iterator[Claim]]) -> Callable[[], Iterator[Claim]]:
             self.sentences.append(one)
@@ -140,9 +140,9 @@ class Statements:
         """Add a sentence that says what a statement before it says: one fact has one status."""
         full = f"{self.paper}.{name}"
         if full not in {one.name for one in self.sentences}:
-            raise fault(f"sentence at {place}: no statement before it is called {name}")
+            raise misdeclared(f"sentence at {place}: no statement before it is called {name}")
         if says in {one.says for one in self.sentences}:
-            raise fault(f"sentence at {place} stands twice")
+            raise misdeclared(f"sentence at {place} stands twice")
         self.sentences.append(Sentence(self.paper, full, place, says))
         self._claims.append(lambda: iter(()))
 
@@ -150,7 +150,7 @@ class Statements:
         """The claims of all sentences, in their order."""
         known = {one.name.removeprefix(f"{self.paper}.") for one in self.sentences}
         if unknown := set(self.axes.fitted_on) - known:
-            raise fault(f"settings were fitted on {', '.join(sorted(unknown))}: no such sentence")
+            raise misdeclared(f"settings were fitted on {', '.join(sorted(unknown))}: no such sentence")
         found = []
         for one, claims in zip(self.sentences, self._claims, strict=True):
             made = list(claims())
@@ -163,7 +163,7 @@ class Statements:
         printed = bool(making) and all(claim.kind == "printed" for claim in making)
         evidence = one.evidence or LOGS * printed or self.runs * all(claim.needs for claim in making)
         if not evidence:
-            raise fault(f"{one.name} needs evidence=, one of {', '.join(EVIDENCE)}")
+            raise misdeclared(f"{one.name} needs evidence=, one of {', '.join(EVIDENCE)}")
         texts = {"statement_id": one.name, "place": one.place, "sentence": one.says, "main": one.main}
         return {**texts, "evidence": evidence, "question": one.question, "reply": one.reply}
 
@@ -180,7 +180,7 @@ class Statements:
 
 def _kind_of_evidence(of: str, name: str) -> str:
     if name and name not in EVIDENCE:
-        raise fault(f"{of}: evidence {name!r}; one of {', '.join(EVIDENCE)}")
+        raise misdeclared(f"{of}: evidence {name!r}; one of {', '.join(EVIDENCE)}")
     return name
 
 
@@ -202,10 +202,12 @@ class Statement:
         interval may have. Of the paper: `repetitions` in its mean, and the `spread` of one if it is printed.
         """
         if not isinstance(published, str):
-            raise fault(f"{self.of.paper}.{self.name}: a value is text, with its printed digits: '0.50'")
+            raise misdeclared(
+                f"{self.of.paper}.{self.name}: a value is text, with its printed digits: '0.50'"
+            )
         precision = of_print.half_digit(published)
         if precision is None:
-            raise fault(f"{self.of.paper}.{self.name}: {published!r} is no number such as '0.50'")
+            raise misdeclared(f"{self.of.paper}.{self.name}: {published!r} is no number such as '0.50'")
         more = {"precision": precision, **more}
         return self._claim("value", statement, measured, published=float(published), **more)
 
@@ -244,13 +246,13 @@ class Statement:
         cells = (cells,) if isinstance(cells, Quantity) else tuple(cells)
         named = f"{self.of.paper}.{self.name}"
         if not cells or not all(of_print.is_cell(one) for one in cells):
-            raise fault(f"{named}: give the printed numbers, each a `Runs.printed` or a `printed.cell`")
+            raise misdeclared(f"{named}: give the printed numbers, each a `Runs.printed` or a `printed.cell`")
         texts = [one.arguments[1] for one in cells]
         for text in texts:
             if of_print.half_digit(text) is None:
-                raise fault(f"{named}: {text!r} is no printed number such as '62.35'")
+                raise misdeclared(f"{named}: {text!r} is no printed number such as '62.35'")
         if rule and rule not in of_print.RULES:
-            raise fault(f"{named}: {unknown_name('rule', rule, of_print.RULES)}")
+            raise misdeclared(f"{named}: {unknown_name('rule', rule, of_print.RULES)}")
         published = float(texts[0]) if len(texts) == 1 else None
         measured = of_print.table(*cells, rule=rule)
         return self._claim("printed", statement, measured, published=published, **more)
@@ -265,13 +267,15 @@ class Statement:
         given = {**defaults, **self.of.common, **self.fields, **more}
         if not isinstance(measured, Quantity | None):
             named = f"{self.of.paper}.{self.name}"
-            raise fault(f"{named}: {measured!r} is no quantity; np.equal and np.not_equal compare values")
+            raise misdeclared(
+                f"{named}: {measured!r} is no quantity; np.equal and np.not_equal compare values"
+            )
         if measured is not None:
             given["needs"], given["expression"] = measured.needs, measured
             given["measure"] = lambda inputs: as_measured(measured(inputs))
             given["evidence"] = LOGS if kind == "printed" else self.of.runs if measured.needs else ""
         if unknown := sorted(set(given) - _FIELDS):
-            raise fault(f"{self.of.paper}.{self.name}: a claim has no {', '.join(unknown)}")
+            raise misdeclared(f"{self.of.paper}.{self.name}: a claim has no {', '.join(unknown)}")
         self.of.axes.check(given["options"], f"{self.of.paper}.{self.name}")
         ending = self.of.suffix(given["options"])
         return Claim(

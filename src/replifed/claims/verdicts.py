@@ -27,7 +27,7 @@ from replifed.claims.claim import (
 )
 from replifed.claims.multiplicity import LEVEL, holm, holm_levels
 from replifed.claims.rules import OPEN, Corrected
-from replifed.claims.samples import independent, originals, told
+from replifed.claims.samples import copies_in_words, independent, originals
 from replifed.errors import ReplifedError
 
 COLUMNS = (
@@ -172,7 +172,7 @@ def _without_copies(claim: Claim, measured: Measured, inputs: Any) -> Measured:
     kept = independent(*runs)
     if len(kept) == len(seeds):
         return measured
-    note = "; ".join(filter(None, (measured.note, told(len(kept), len(seeds)))))
+    note = "; ".join(filter(None, (measured.note, copies_in_words(len(kept), len(seeds)))))
     measured = replace(measured, copies=len(seeds) - len(kept), note=note)
     n = len(measured.values)
     names = seeds if measured.names is None and n == len(seeds) else measured.names

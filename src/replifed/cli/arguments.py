@@ -125,7 +125,7 @@ def given_settings(words: Sequence[str]) -> dict[str, Any]:
     from snakemake.cli import parse_config
 
     from replifed.settings.reading import retyped
-    from replifed.workflow.words import check_options
+    from replifed.workflow.command import check_options
 
     if wrong := [word for word in words if "=" not in word]:
         raise ConfigError(f"--config {wrong[0]}: write --config KEY=VALUE")

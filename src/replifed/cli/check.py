@@ -130,8 +130,8 @@ def _add_merge(commands: Any) -> None:
 
 def _merge(arguments: argparse.Namespace) -> None:
     from replifed.network import times
-    from replifed.workflow.lending import opened
     from replifed.workflow.merging import merge
+    from replifed.workflow.reuse import opened
 
     if arguments.time is not None:
         times.rates(arguments.time)
@@ -236,7 +236,7 @@ def _taken(
     """Take runs from what --from names, and from the reference; say which, and why others are made here."""
     from replifed.algorithms.registry import register
     from replifed.errors import counted
-    from replifed.workflow.lending import lend, opened
+    from replifed.workflow.reuse import opened, reuse
 
     register(config["methods"])
     sources = [
@@ -248,7 +248,7 @@ def _taken(
     lent: list[str] = []
     for source, named, briefly in sources:
         make = partial(call_snakemake, arguments=arguments, config=settings)
-        found = lend({**config, "comparison": alone}, source, make, lent)
+        found = reuse({**config, "comparison": alone}, source, make, lent)
         if found.runs:
             print(f"{counted(len(found.runs), 'run')} from {named}")
         for reason in dict.fromkeys(found.reasons.values()):

@@ -103,8 +103,8 @@ def close(a: NDArray, b: Any, what: str) -> None:
 
 def _apart(a: NDArray, b: NDArray) -> str:
     a, b = np.broadcast_arrays(a, b)
-    apart = np.where(a == b, 0, np.abs(a - b))
-    worst = np.unravel_index(np.argmax(np.where(np.isnan(apart), np.inf, apart)), a.shape)
+    distance = np.where(a == b, 0, np.abs(a - b))
+    worst = np.unravel_index(np.argmax(np.where(np.isnan(distance), np.inf, distance)), a.shape)
     return f"{a[worst]:.6g} is not {b[worst]:.6g}"
 
 
@@ -267,9 +267,11 @@ def check_equal_clients(case: Case) -> None:
         case.run(4, clients=[0] * n, streams=Replayed(7, (1, 2, 3), None, iter(noted.drawn), n), **fixed)
         for n in (1, 2)
     )
-    apart = np.abs(case.server(many.state) - case.server(alone.state)).max()
+    distance = np.abs(case.server(many.state) - case.server(alone.state)).max()
     if reason := getattr(case.cls, "equal_clients_differ", ""):
-        expect(isinstance(reason, str) and apart > 1e-6, "equal clients act as one, and the class denies it")
+        expect(
+            isinstance(reason, str) and distance > 1e-6, "equal clients act as one, and the class denies it"
+        )
     else:
         close(case.server(many.state), case.server(alone.state), f"{COPIES} equal clients are not one")
     for what, one in alone.ledger.items():

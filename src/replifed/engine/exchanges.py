@@ -41,9 +41,9 @@ def exchanges_needed(algorithm: Any, state: Any, problem: Any, ctx: Round) -> in
     def asked(begin: int, points: CommonPoints | None = None) -> list[Call]:
         """Calls of the round, if answers from the call `begin` on are changed."""
         listener = _Changes(changed, begin, points)
-        owned = type(state)(*(array.copy() for array in state))
+        copied = type(state)(*(array.copy() for array in state))
         with np.errstate(all="ignore"):
-            algorithm.round(owned, audited(problem, runs, listener), ctx._replace(owned=False))
+            algorithm.round(copied, audited(problem, runs, listener), ctx._replace(in_place=False))
         return listener.calls
 
     points = CommonPoints(state)

@@ -93,7 +93,7 @@ def simulate(
     metrics: Mapping[str, Metric] | None = None,
     record_every: int = 1,
     record_from: int = 0,
-    seldom: Mapping[str, Callable[[int], bool]] | None = None,
+    schedule: Mapping[str, Callable[[int], bool]] | None = None,
     cohort: Law | None = None,
     channel: Callable[[Streams, int], NDArray] | None = None,
     until: Callable[[dict[str, NDArray]], NDArray] | None = None,
@@ -108,7 +108,7 @@ def simulate(
     algorithm : Algorithm
     problem : Problem
         Problem with the capabilities that the algorithm needs, passed on unchanged: if its weights differ and
-        the algorithm takes plain means, pass `network.participation.handed(type(algorithm), problem)`.
+        the algorithm takes plain means, pass `network.participation.weighted_view(type(algorithm), problem)`.
     streams : Streams
         One name per run.
     rounds : int
@@ -116,7 +116,7 @@ def simulate(
         `{"objective": objective}` by default. Divergence is decided by the metric called "objective".
     record_every, record_from : int
         Rounds between records, and the first one after the start; start and end are always recorded.
-    seldom : mapping of name to callable, optional
+    schedule : mapping of name to callable, optional
         Selects the recorded rounds at which an expensive metric is computed, besides start and end; it is NaN
         at the others. Without the objective, a run counts as diverged only if its model is not finite.
     cohort : callable, optional
@@ -157,17 +157,17 @@ def simulate(
     refuse_what_does_not_fit(algorithm, problem, len(streams), getattr(cohort, "size", None))
     metrics = {"objective": objective} if metrics is None else metrics
     begin = resume[0] if resume is not None else 0
-    audit, handed = None, problem
+    audit, given = None, problem
     if audited:
         from replifed.engine.audit import Audit
 
         audit = Audit(problem, len(streams), range(begin, rounds), cohorts=cohort is not None)
-        handed = audit.problem
-    state = resume[1] if resume is not None else algorithm.init(handed, streams)
+        given = audit.problem
+    state = resume[1] if resume is not None else algorithm.init(given, streams)
     due = {t for t in range(begin + 1, rounds + 1) if t >= record_from and t % record_every == 0} | {rounds}
 
     def taken(name: str, t: int) -> bool:
-        return seldom is None or name not in seldom or t in (begin, rounds) or seldom[name](t)
+        return schedule is None or name not in schedule or t in (begin, rounds) or schedule[name](t)
 
     ledger = Ledger(len(streams), cohorts=cohort is not None)
     recorder = _Recorder(problem, metrics, taken, ledger if audit is None else audit)
@@ -183,13 +183,13 @@ def simulate(
             budget = None if channel is None else channel(now, problem.n_clients)
             empty = came is not None and not came.all() and not getattr(algorithm, "steps_alone", False)
             # Others may hold a state from which a run goes on; those of `init` and of rounds are the loop's.
-            owned = (t > begin or resume is None) and not empty
-            ctx = Round(t, active, budget, now, chosen, owned, *weights)
+            in_place = (t > begin or resume is None) and not empty
+            ctx = Round(t, active, budget, now, chosen, in_place, *weights)
             if audit is not None:
                 audit.open(algorithm, state, ctx)
             before, cost = state, Cost(0, 0, 0)
             if not empty or np.any(came):
-                state, cost = algorithm.round(state, handed, ctx)
+                state, cost = algorithm.round(state, given, ctx)
             if empty and came is not None:
                 state = kept(state, before, ~came.astype(bool))
             seen = algorithm.observe(state)

@@ -115,8 +115,8 @@ class Trials:
     is the last round's metric, and a step with a jumping objective may win by a lucky last round.
 
     Runs advance in stages. Most steps of a coarse grid diverge or raise the objective in their first rounds;
-    they are dropped after a stage, and the metric at that time is their score. On the first data set, after
-    a third of the rounds, runs outside the better half of their search's trials are dropped, too.
+    they are pruned after a stage, and the metric at that time is their score. On the first data set, after
+    a third of the rounds, runs outside the better half of their search's trials are pruned, too.
     """
 
     replicates: Sequence[int]  # names of data sets: the first three for every step, others if none is stable
@@ -134,7 +134,7 @@ class Trials:
 
     @property
     def stages(self) -> Sequence[int]:
-        """Rounds after which runs are dropped."""
+        """Rounds after which runs are pruned."""
         return 1, 4, 12
 
     @property
@@ -157,7 +157,7 @@ class Trials:
     ) -> tuple[NDArray, NDArray]:
         """Mean score over the data sets, (R,), infinite for runs that diverged, and a mask of mere estimates.
 
-        A run stops after the first data set if it was dropped there, or if its descent is below `_BEHIND`
+        A run stops after the first data set if it was pruned there, or if its descent is below `_BEHIND`
         times the descent of its search's best run. The estimate of its score is its score on the first data
         set plus the largest increase of another run's mean by the other data sets; otherwise it would win if
         the first data set had the lowest objectives. A dropped run whose estimate is below all scores of its
@@ -174,17 +174,17 @@ class Trials:
         first, *others = self.problems
         kept = np.ones(len(searches), bool)
         if standing is None:
-            [trial] = self._run(algorithm, [first], searches, _drop_rising)
+            [trial] = self._run(algorithm, [first], searches, _prune_rising)
         else:
-            drop, stages = partial(self._drop_worse_half, kept, standing), {*self.stages, self.ranked}
-            [trial] = self._run(algorithm, [first], searches, drop, stages)
+            prune, stages = partial(self._prune_worse_half, kept, standing), {*self.stages, self.ranked}
+            [trial] = self._run(algorithm, [first], searches, prune, stages)
         scores, descent = trial.score, trial.start - trial.score
         farthest = _largest(np.where(kept, descent, -np.inf), searches)
         ahead = kept & np.isfinite(scores) & ((descent >= _BEHIND * farthest) | (farthest <= 0))
         runs = np.flatnonzero(ahead)
         means = np.where(ahead, scores / len(self.problems), np.nan)
         for other in others if runs.size else ():
-            [trial] = self._run(_subset(algorithm, runs), [other], searches[runs], _drop_rising)
+            [trial] = self._run(_subset(algorithm, runs), [other], searches[runs], _prune_rising)
             means[runs] += trial.score / len(self.problems)
         added = _largest(np.where(np.isfinite(means), means - scores, -np.inf), searches)
         scores = np.where(ahead, means, scores + np.where(np.isfinite(added), added, 0.0))
@@ -197,23 +197,23 @@ class Trials:
                 kept[again] = True
         return scores, ~kept
 
-    def _drop_worse_half(self, kept: NDArray, standing: Standing, stage: int, trials: list[_Trial]) -> None:
-        """Drop runs that rise and, at the stage `ranked`, the worse half, also from the mask `kept` (R,)."""
-        _drop_rising(stage, trials)
+    def _prune_worse_half(self, kept: NDArray, standing: Standing, stage: int, trials: list[_Trial]) -> None:
+        """Prune runs that rise and, at the stage `ranked`, the worse half, also from the mask `kept` (R,)."""
+        _prune_rising(stage, trials)
         if stage != self.ranked:
             return
         [trial] = trials
-        runs, values = trial.going, trial.score[trial.going]
+        runs, values = trial.active, trial.score[trial.active]
         limits = standing.limits(trial.searches[runs], stage, values, lambda n: n // 2 + 1)
         kept[runs[values > limits]] = False
-        trial.drop(~kept)
+        trial.prune(~kept)
 
     def more_scores(self, algorithm: Runnable, searches: NDArray, scores: NDArray) -> NDArray:
         """Mean scores (R,) over all data sets, from the mean `scores` over the first ones."""
         total = scores * len(self.problems)
         for replicate in self.replicates[SCORED:]:
             data_set = replicate, self.problem(replicate)
-            [trial] = self._run(algorithm, [data_set], searches, _drop_rising)
+            [trial] = self._run(algorithm, [data_set], searches, _prune_rising)
             total = total + trial.score
         return total / len(self.replicates)
 
@@ -251,10 +251,10 @@ class Trials:
         algorithm: Runnable,
         problems: Sequence[tuple[int, Any]],
         searches: NDArray,
-        drop: Drop,
+        prune: Prune,
         stages: Iterable[int] | None = None,
     ) -> list[_Trial]:
-        """Run R settings on each of some data sets, stage by stage; `drop` ends some of them.
+        """Run R settings on each of some data sets, stage by stage; `prune` ends some of them.
 
         For 25 rounds with a tail of 0.2, stages end after rounds 1, 4, 12, 20 and 25, and the score is the
         mean over rounds 21 to 25.
@@ -264,21 +264,21 @@ class Trials:
         stages = sorted({*early, tail_start, self.rounds} - {0})
         trials = [_Trial(self, algorithm, *problem, searches) for problem in problems]
         for number, stop in enumerate(stages):
-            count = max(len(trial.going) for trial in trials)
+            count = max(len(trial.active) for trial in trials)
             self.progress(f"searching the step, {count} runs to round {stop}", number, len(stages))
             for trial in trials:
                 every = max(self.tail_rounds // _RECORDED, 1) if trial.round >= tail_start else None
                 trial.advance(stop, every)
             if stop < tail_start:
-                drop(stop, trials)
+                prune(stop, trials)
         return trials
 
 
 @dataclass(frozen=True)
-class Race(Trials):
+class SuccessiveHalving(Trials):
     """Trials in which only the n best runs of a search so far continue after each stage.
 
-    The data sets advance side by side, and runs are compared by their means over these. Dropped runs have no
+    The data sets advance side by side, and runs are compared by their means over these. Pruned runs have no
     score.
     """
 
@@ -291,42 +291,42 @@ class Race(Trials):
     def scores(
         self, algorithm: Runnable, searches: NDArray, standing: Standing | None = None
     ) -> tuple[NDArray, NDArray]:
-        """Mean score over the data sets, (R,), infinite where a run diverged or was dropped; no estimates."""
-        drop = partial(self._drop_behind, searches, standing or Standing())
-        trials = self._run(algorithm, self.problems, searches, drop)
+        """Mean score over the data sets, (R,), infinite where a run diverged or was pruned; no estimates."""
+        prune = partial(self._prune_behind, searches, standing or Standing())
+        trials = self._run(algorithm, self.problems, searches, prune)
         return np.mean([trial.score for trial in trials], axis=0), np.zeros(len(searches), bool)
 
-    def _drop_behind(self, searches: NDArray, standing: Standing, stage: int, trials: list[_Trial]) -> None:
-        """Drop all but the n best runs of each search after this stage; `searches` as in `scores`."""
+    def _prune_behind(self, searches: NDArray, standing: Standing, stage: int, trials: list[_Trial]) -> None:
+        """Prune all but the n best runs of each search after this stage; `searches` as in `scores`."""
         means = np.mean([trial.score for trial in trials], axis=0)
         limits = standing.limits(searches, stage, means, lambda _: self.survivors[stage])
         for trial in trials:
-            trial.drop(~np.isfinite(means) | (means > limits), score=np.inf)
+            trial.prune(~np.isfinite(means) | (means > limits), score=np.inf)
 
 
 class _Trial:
-    """R runs on one data set that advance side by side; some end early, since they diverge or are dropped."""
+    """R runs on one data set that advance side by side; some end early, since they diverge or are pruned."""
 
     def __init__(
         self, trials: Trials, algorithm: Runnable, replicate: int, problem: Any, searches: NDArray
     ) -> None:
         self._trials, self._algorithm, self.searches = trials, algorithm, searches
         self._replicate, self._problem = replicate, problem
-        self._history: History | None = None  # of the last stage and the runs that go on
-        self.going = np.arange(len(searches))  # indices of the runs that go on
+        self._history: History | None = None  # of the last stage and the runs that are active
+        self.active = np.arange(len(searches))  # indices of the runs that are active
         self.round = 0
         self.start = self.score = np.full(len(searches), np.inf)  # at the start and now; infinite: diverged
         self.past: list[NDArray] = []  # scores after each stage
 
     def advance(self, stop: int, record_every: int | None) -> None:
         """Run up to round `stop`; record that one alone, or more often."""
-        if not self.going.size:
+        if not self.active.size:
             return
         trials = self._trials
         history = simulate(
-            of_runs(self._algorithm, self.going),
-            trials.data(self._problem, self.searches[self.going]),
-            Streams(trials.seed, (self._replicate,) * len(self.going)),
+            of_runs(self._algorithm, self.active),
+            trials.data(self._problem, self.searches[self.active]),
+            Streams(trials.seed, (self._replicate,) * len(self.active)),
             stop,
             metrics={"objective": trials.metric},
             record_every=record_every or stop - self.round,
@@ -340,33 +340,33 @@ class _Trial:
         if self._history is None:
             self.start = values[0]
         self.score = self.score.copy()  # that of the last stage stays as it is
-        self.score[self.going] = np.inf
-        self.score[self.going[alive]] = values[late][:, alive].mean(axis=0)
+        self.score[self.active] = np.inf
+        self.score[self.active[alive]] = values[late][:, alive].mean(axis=0)
         self.past.append(self.score)
         self._history, self.round = history, stop
         self._keep(alive)
 
-    def drop(self, runs: NDArray, score: float | None = None) -> None:
+    def prune(self, runs: NDArray, score: float | None = None) -> None:
         """End the runs of a mask (R,), if given with this score."""
-        self._keep(~runs[self.going])
+        self._keep(~runs[self.active])
         if score is not None:
             self.score[runs] = score
 
-    def _keep(self, going: NDArray) -> None:
+    def _keep(self, active: NDArray) -> None:
         if self._history is not None:
-            self._history = self._history.take(going)
-        self.going = self.going[going]
+            self._history = self._history.take(active)
+        self.active = self.active[active]
 
 
-Drop = Callable[[int, list[_Trial]], None]
+Prune = Callable[[int, list[_Trial]], None]
 """Ends runs after a stage, given its last round."""
 
 
-def _drop_rising(_: int, trials: list[_Trial]) -> None:
-    """Drop runs that are far above their start at the end of two stages in a row."""
+def _prune_rising(_: int, trials: list[_Trial]) -> None:
+    """Prune runs that are far above their start at the end of two stages in a row."""
     for trial in trials:
         if len(trial.past) > 1:
-            trial.drop(np.minimum(*trial.past[-2:]) > _HOPELESS * trial.start)
+            trial.prune(np.minimum(*trial.past[-2:]) > _HOPELESS * trial.start)
 
 
 def _largest(values: NDArray, searches: NDArray) -> NDArray:
@@ -439,7 +439,7 @@ def tune_steps(
     for number, one in enumerate(found):
         if one.chaotic:
             outcomes.append(best_of_chaotic(one, partial(rescored, number)))
-        else:  # the best that is stable may be one that was dropped
+        else:  # the best that is stable may be one that was pruned
             outcomes.append(one.rescored([one.points.index(one.best)], partial(to_the_end, number)))
     return outcomes
 

@@ -160,7 +160,7 @@ def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
 
 
 @styled
-def stamp(made: Figure, data: str, scale: str, head: str = "NOT THE PAPER'S DATA — ") -> None:
+def watermark(made: Figure, data: str, scale: str, head: str = "NOT THE PAPER'S DATA — ") -> None:
     """Mark a figure from `canvas` whose settings or data are not the paper's, in a strip under its title.
 
     `data` is a remark on the data, empty if they are the paper's, and `head` the text before it; `scale` is

@@ -344,7 +344,7 @@ class Averaged:
         return Weighed(active, chosen, *shares(self.average, own, came, n_clients))
 
 
-def handed(method: type[Any], problem: Any, average: str = "own") -> Any:
+def weighted_view(method: type[Any], problem: Any, average: str = "own") -> Any:
     """Problem that a method minimises: rewritten with equal weights if the method takes plain means.
 
     A method whose attribute `weighted` is true averages with the weights p_i. Any other takes plain means: if

@@ -82,12 +82,12 @@ def run(
     run_of = _part(paper, "experiments").run
     frame = run_of(method, typed(paper, own), choice, table, split, progress, **_test(test))
     if tuned and choice is not None:
-        check_apart(tuned, choice, frame)
+        check_disjoint(tuned, choice, frame)
     meta = _provenance(paper, method, settings, table)
     write_history(out, frame, meta if share is None else {**meta, SHARE: share})
 
 
-def check_apart(tuned: Path, choice: dict[str, Any], history: Any) -> None:
+def check_disjoint(tuned: Path, choice: dict[str, Any], history: Any) -> None:
     """Refuse a history that reports data on which its steps were searched, by what both say they ran."""
     both = sorted(set(choice["trials"]["replicates"]) & set(history["replicate"].tolist()))
     if both:
@@ -413,14 +413,14 @@ def _stamps(inputs: Inputs) -> str:
 
 
 def _draw(made: Artefact, frame: Any, outputs: dict[str, Path], data: str, scale: str) -> None:
-    from replifed.figures.style import save, stamp
+    from replifed.figures.style import save, watermark
 
     pages = made.pages_of(frame)
     for page in pages:
         if data == PUBLISHED:
-            stamp(page, data.upper(), scale, head="")
+            watermark(page, data.upper(), scale, head="")
         else:
-            stamp(page, data, scale)
+            watermark(page, data, scale)
     for suffix in ("pdf", "png"):
         save(pages, outputs[suffix])
 

@@ -76,11 +76,11 @@ def _by_products(problem: Any, x: NDArray, g: NDArray, goal: NDArray) -> NDArray
     size, rr = np.linalg.norm(g, axis=-1), (g * g).sum(axis=-1)
     enough = np.maximum(size * np.minimum(0.1, np.sqrt(size * _TOLERANCE / goal)), goal / 10)
     for _ in range(10 * problem.dim):
-        going = np.sqrt(rr) > enough
-        if not going.any():
+        active = np.sqrt(rr) > enough
+        if not active.any():
             break
         Hp = H(p)
-        length = np.where(going, rr / (p * Hp).sum(axis=-1), 0.0)[:, None]
+        length = np.where(active, rr / (p * Hp).sum(axis=-1), 0.0)[:, None]
         move, r, before = move + length * p, r - length * Hp, rr
         rr = (r * r).sum(axis=-1)
         p = r + (rr / before)[:, None] * p

@@ -28,7 +28,7 @@ from replifed.problems.linear import (
 )
 from replifed.problems.losses import COMPILED, Loss
 from replifed.problems.products import largest_eigenvalue
-from replifed.problems.sparse_clients import RunByRun, SparseAdditiveModels, SparseLocalModels, run_by_run
+from replifed.problems.sparse_local import RunByRun, SparseAdditiveModels, SparseLocalModels, run_by_run
 
 _GRAM_BYTES = 1 << 30
 # Non-zeros whose products are computed at a time.

@@ -66,23 +66,25 @@ def _column(name: str, a: pd.DataFrame, b: pd.DataFrame, runs: Sequence[Callable
         return _texts(name, _words(a[name]), _words(b[name]))
     with np.errstate(invalid="ignore", divide="ignore"):
         same = (x == y) | (np.isnan(x) & np.isnan(y))
-        apart = np.where(same, 0.0, np.abs(x - y))
-        apart[np.isnan(apart)] = np.inf  # a number against none
+        distance = np.where(same, 0.0, np.abs(x - y))
+        distance[np.isnan(distance)] = np.inf  # a number against none
         sizes = np.maximum(np.abs(x), np.abs(y))
         rounding = RELATIVE * sizes + FLOOR * _largest(sizes, runs[0]()) + LEAST
         # The smaller of both: a number that was changed lies far from its own perturbed runs, too.
         gaps = (_to_perturbed(name, frame, of) for frame, of in zip((a, b), runs, strict=True))
         allowed = np.fmax(rounding, np.fmin(*gaps))
-        shares = np.where(apart == 0, 0.0, apart / np.where(np.isfinite(allowed), allowed, 0.0))
+        shares = np.where(distance == 0, 0.0, distance / np.where(np.isfinite(allowed), allowed, 0.0))
     shares[np.isnan(shares)] = np.inf
     if not shares.any():
         return Column(name, IDENTICAL)
     at = int(shares.argmax())
-    relative = f" (relative {apart[at] / sizes[at]:.1e})" if np.isfinite(apart[at]) and sizes[at] else ""
+    relative = (
+        f" (relative {distance[at] / sizes[at]:.1e})" if np.isfinite(distance[at]) and sizes[at] else ""
+    )
     text = f"{x[at]:.10g} against {y[at]:.10g}{relative}{_where(a, at)}"
     if shares[at] > 1:
         return Column(name, MOVED, float(shares[at]), text, at)
-    return Column(name, WITHIN, float(shares[at]), text, at, bool((apart > rounding).any()))
+    return Column(name, WITHIN, float(shares[at]), text, at, bool((distance > rounding).any()))
 
 
 def _numbers(values: pd.Series) -> NDArray | None:

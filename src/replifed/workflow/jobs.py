@@ -27,8 +27,8 @@ Settings = Mapping[str, Any]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 # The folders of what shares of a run leave, until they are joined, and of runs that a comparison takes from
-# the reference (`lending`).
-SHARES, LENT = "shares", "lent"
+# the reference (`reuse`).
+SHARES, REUSED = "shares", "lent"
 SUFFIXES = {"figure": ("csv", "pdf", "png"), "table": ("csv", "md", "tex")}
 
 
@@ -54,7 +54,7 @@ KINDS = {
     "run": Kind(("{results}/{name}.parquet",), "{name}", minutes=240),
     "share": Kind((f"{{results}}/{SHARES}/{{name}}.parquet",), "{name}", minutes=240),
     "join": Kind(("{results}/{name}.parquet",), "{name}.joined", 1000),
-    "lent": Kind((f"{{results}}/{LENT}/{{name}}",), ""),  # no rule makes them
+    "lent": Kind((f"{{results}}/{REUSED}/{{name}}",), ""),  # no rule makes them
     **{
         kind: Kind(tuple(f"{{figures}}/{{name}}.{end}" for end in ends), "{name}")
         for kind, ends in SUFFIXES.items()
@@ -423,20 +423,20 @@ def owner(config: Settings, paper: str, experiment: str, method: str = "") -> st
     return COMPARED if experiment in config[COMPARED]["experiments"] else paper
 
 
-def _is_lent(config: Settings, paper: str, name: str) -> bool:
+def _is_reused(config: Settings, paper: str, name: str) -> bool:
     return paper == COMPARE and name in (config.get("comparison", {}).get("lent") or ())
 
 
 def _search(config: Settings, paper: str, experiment: str, method: str) -> str:
     """Return the key of a search."""
-    if _is_lent(config, paper, f"{experiment}/{method}"):
+    if _is_reused(config, paper, f"{experiment}/{method}"):
         return f"lent:{experiment}/{method}.tuned.json"
     return f"tune:{owner(config, paper, experiment, method)}/{experiment}/{method}"
 
 
 def _history(config: Settings, paper: str, experiment: str, method: str) -> str:
     """Return the key of a run."""
-    if _is_lent(config, paper, f"{experiment}/{method}"):
+    if _is_reused(config, paper, f"{experiment}/{method}"):
         return f"lent:{experiment}/{method}.parquet"
     section = owner(config, paper, experiment, method)
     kind = "run" if shares(config[section], experiment, method) == 1 else "join"

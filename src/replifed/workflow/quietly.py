@@ -15,6 +15,6 @@ def said(*words: Any, **options: Any) -> None:
 
 
 if __name__ == "__main__":
-    sys.argv[0] = "snakemake"  # by which `words` knows a call of Snakemake
+    sys.argv[0] = "snakemake"  # by which `command` knows a call of Snakemake
     setattr(cli, "print", said)  # noqa: B010 no option and no level silences this line
     cli.main()

@@ -10,8 +10,8 @@ from typing import Any
 from replifed.data.catalogue import CATALOGUE
 from replifed.errors import ConfigError
 from replifed.parts import COMPARE
+from replifed.workflow.command import executor
 from replifed.workflow.jobs import KINDS, SUFFIXES, Job, Table, files, shown
-from replifed.workflow.words import executor
 
 # Rules of no job: what they do leaves no file.
 WITHOUT_FILES = ("help", "verify")

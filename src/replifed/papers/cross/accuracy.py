@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from replifed.claims.pairs import USES, used_until
-from replifed.claims.samples import told
 from replifed.engine.accuracy import ACCURACY, NEW, WORST
 from replifed.figures.artefact import By, Grid, Made, X
 from replifed.figures.summaries import averages, median_and_range, use_until_target
@@ -92,7 +91,7 @@ def _over(one: pd.Series) -> Iterator[str]:
 
 def _line(label: str, rows: pd.DataFrame) -> dict[str, str]:
     one = next(rows.itertuples())
-    copies = told(one.runs, one.seeds)
+    copies = copies_in_words(one.runs, one.seeds)
     line = {"method": f"{label} ({copies})" if copies else label}
     for name, head in NAMES.items():
         if name in rows:

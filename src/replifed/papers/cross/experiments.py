@@ -22,7 +22,7 @@ from replifed.engine.simulate import BLOW_UP, objective
 from replifed.engine.trials import Check, Spent, Trials
 from replifed.network.fading import Constant
 from replifed.network.ledger import dense_bits
-from replifed.network.participation import handed
+from replifed.network.participation import weighted_view
 from replifed.papers.cross.held_out import Held
 from replifed.papers.cross.methods import algorithm, asked_for, law, tunes, width
 from replifed.papers.cross.problems import Regression, problem, solution
@@ -226,7 +226,7 @@ def _problems(
     """The problem in doubles, for gaps; as the method gets it; and that in the method's precision."""
     exact = problem(settings, replicates, table, partition)
     cohorts = law(method, exact, settings) is not None
-    own = handed(method_class(method), exact, asked_for(settings).average if cohorts else "own")
+    own = weighted_view(method_class(method), exact, asked_for(settings).average if cohorts else "own")
     return exact, own, own if width(method) is np.float64 else own.in_floats()
 
 

@@ -22,7 +22,7 @@ from replifed.engine.metrics import accuracy, relative_error, support_precision,
 from replifed.engine.plans import Planned, Ran, execute, in_one_table, run_plan
 from replifed.engine.search import Grid, Search
 from replifed.engine.simulate import Metric, nonzeros, objective
-from replifed.engine.trials import Check, Race, Trials, best_printed, tune_steps
+from replifed.engine.trials import Check, SuccessiveHalving, Trials, best_printed, tune_steps
 from replifed.network.participation import FixedSize
 from replifed.operators.projections import Thresholding
 from replifed.papers.fedgradmp import problems
@@ -152,10 +152,10 @@ def _regression_trials(settings: of.Regression) -> Trials:
     )
 
 
-def _digits_trials(settings: of.Digits, table: Any, progress: Progress) -> Race:
+def _digits_trials(settings: of.Digits, table: Any, progress: Progress) -> SuccessiveHalving:
     data, tuning = problems.digits(settings, table), settings.tuning
     right = _train_accuracy(data)
-    return Race(
+    return SuccessiveHalving(
         tuning.replicates,
         lambda _: data.problem,
         settings.seed,

@@ -145,20 +145,20 @@ def tune(
     tuning, levels = settings.tuning, plotted_levels(method, settings)
     found: dict[str, Any] = {}
     spent = Spent()  # of all levels
-    for together in _together(method, settings):
-        progress(f"searching the step {' '.join(together)}".strip(), len(found), len(levels))
+    for grouped in _grouped(method, settings):
+        progress(f"searching the step {' '.join(grouped)}".strip(), len(found), len(levels))
         trials = Trials(
             tuning.replicates,
-            partial(_data, settings, together, table=table, partition=partition),
+            partial(_data, settings, grouped, table=table, partition=partition),
             settings.seed,
             tuning.rounds,
             tuning.tail,
             spent=spent,
             # Splits of real data differ less than draws do.
             check=Check(data_sets=1) if settings.problem == "dataset" else Check(),
-            of_searches=(lambda data, levels: data.of_runs(levels)) if len(together) > 1 else None,
+            of_searches=(lambda data, levels: data.of_runs(levels)) if len(grouped) > 1 else None,
         )
-        found |= _tune_levels(method, settings, together, trials)
+        found |= _tune_levels(method, settings, grouped, trials)
         del trials  # its problems may be large, and are freed before the next levels' are made
     return {"method": method, "levels": found, **spent.of_trials()}
 
@@ -311,17 +311,17 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
     replicates = dict.fromkeys([*settings.replicates, *settings.full_batch_replicates])
     # Supports are compared at the end, and show by how much they still change.
     near_end = round(0.8 * settings.rounds / settings.record_every) * settings.record_every
-    for replicate, together in product(replicates, _together(method, settings)):
+    for replicate, grouped in product(replicates, _grouped(method, settings)):
         groups: dict[tuple[int | None, int, bool], list[Curve]] = {}
         for curve in listed:
             full = curve.batch is None
             reported = settings.full_batch_replicates if full else settings.replicates
-            if curve.level in together and replicate in reported:
+            if curve.level in grouped and replicate in reported:
                 perturbed = replicate in _perturbed(method, settings, curve)
                 groups.setdefault((curve.batch, curve.local_steps, perturbed), []).append(curve)
         if not groups:
             continue
-        data = _data(settings, together, replicate, table, partition)
+        data = _data(settings, grouped, replicate, table, partition)
         supports = support_words(data.dim) if getattr(settings, "supports", False) else {}
         more = dict(supports)
         if settings.problem == "simulation":
@@ -329,10 +329,10 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
         for (batch, K, perturbed), group in groups.items():
             # Several readings may come to one run.
             points = sorted({(curve.level, curve.step) for curve in group})
-            at = [together.index(level) for level, _ in points]
+            at = [grouped.index(level) for level, _ in points]
             yield Planned(
                 algorithm=algorithm(method, settings, K, np.array([step for _, step in points]), batch),
-                problem=data.of_runs(at) if len(together) > 1 else data,
+                problem=data.of_runs(at) if len(grouped) > 1 else data,
                 replicates=[replicate] * len(points),
                 rounds=_rounds(method, settings, batch),
                 run_of_curve=[points.index((curve.level, curve.step)) for curve in group],
@@ -348,7 +348,7 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
                 metrics=METRICS | more,
                 perturbed="recorded" if perturbed else None,
                 record_every=settings.record_every,
-                options={"seldom": dict.fromkeys(supports, near_end.__eq__)},
+                options={"schedule": dict.fromkeys(supports, near_end.__eq__)},
             )
         del data  # it may be large: it goes before the next one comes
 
@@ -364,7 +364,7 @@ def _perturbed(method: str, settings: Compared, curve: Curve) -> Sequence[int]:
     return every[:1] if curve.reading in AT_A_SHORT_STEP else every
 
 
-def _together(method: str, settings: Compared) -> list[list[str]]:
+def _grouped(method: str, settings: Compared) -> list[list[str]]:
     """The levels of an experiment, in groups that run side by side and share one pass over the features.
 
     They do not where the clients' Gram matrices, which differ by level, make local steps cheaper still: for

@@ -28,7 +28,7 @@ from replifed.claims.quantities import as_it_stands, joined, least, quantity
 from replifed.claims.samples import Sample, paired
 from replifed.claims.searches import within
 from replifed.papers.fedht.paper import METHODS, ordered_levels
-from replifed.papers.fedht.simulations import NAME, apart, supports
+from replifed.papers.fedht.simulations import NAME, support_distance, supports
 
 # Least effect of an order where the text names none.
 ANY = 1e-9
@@ -320,7 +320,7 @@ def last_supports(lines: pd.DataFrame) -> Ends:
     before = before[before["replicate"].isin(end["replicate"])]
     last = supports(end)
     seeds, chaotic = end["replicate"].to_numpy(int), bool(lines["chaotic"].any())
-    return Ends(seeds, last, apart(last, supports(before)), chaotic)
+    return Ends(seeds, last, support_distance(last, supports(before)), chaotic)
 
 
 @quantity
@@ -336,7 +336,7 @@ def end_apart(names: Sequence[str], *ends: Ends) -> Measured:
         if len(seeds) < 2:
             raise NotMeasurableError("no two seeds of both methods")
         a, b = (end.take(np.searchsorted(end.seeds, seeds)) for end in (one, two))
-        across, within = apart(a.last, b.last), np.maximum(_to_others(a.last), _to_others(b.last))
+        across, within = support_distance(a.last, b.last), np.maximum(_to_others(a.last), _to_others(b.last))
         note = f"{METHODS[name]} and {METHODS[other]} are nearest: their supports differ in a share of "
         note += f"{across.mean():.3g}, one method's on two splits in up to {within.mean():.3g}"
         pairs.append((across - within, note))
@@ -348,7 +348,9 @@ def end_apart(names: Sequence[str], *ends: Ends) -> Measured:
 
 def _to_others(last: NDArray) -> NDArray:
     """Mean share in which each seed's support differs from those of the others, (n,)."""
-    return np.array([apart(one, np.delete(last, at, axis=0)).mean() for at, one in enumerate(last)])
+    return np.array(
+        [support_distance(one, np.delete(last, at, axis=0)).mean() for at, one in enumerate(last)]
+    )
 
 
 # --- Partitions and searches ---------------------------------------------------------------------

@@ -166,11 +166,11 @@ def biased(settings: Biased, spread: float, replicate: int) -> tuple[SparseLinea
     of_spread = generator(settings.seed, replicate, None, f"data/biased/spread {spread:g}")
     x_star, curvature = _solution_and_curvature(settings, rng)
     minimiser = np.where(x_star, x_star, settings.offset * rng.standard_normal(d))
-    apart = of_spread.standard_normal((N, d))
-    apart -= (curvature * apart).sum(axis=0) / curvature.sum(axis=0)
+    distance = of_spread.standard_normal((N, d))
+    distance -= (curvature * distance).sum(axis=0) / curvature.sum(axis=0)
     if settings.differ == "support":
-        apart *= x_star != 0
-    return _separable(curvature, minimiser + np.sqrt(spread) * apart, settings.noise), x_star, curvature
+        distance *= x_star != 0
+    return _separable(curvature, minimiser + np.sqrt(spread) * distance, settings.noise), x_star, curvature
 
 
 def _solution_and_curvature(settings: Planted | Biased, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
@@ -218,6 +218,6 @@ def supports(lines: pd.DataFrame, which: str = "") -> NDArray:
     return bits.astype(bool).reshape(len(lines), -1)
 
 
-def apart(one: NDArray, other: NDArray) -> NDArray:
+def support_distance(one: NDArray, other: NDArray) -> NDArray:
     """Share of two supports' coordinates, counted in each, that the other lacks: 0 equal, 1 disjoint."""
     return (one ^ other).sum(axis=-1) / np.maximum(one.sum(axis=-1) + other.sum(axis=-1), 1)

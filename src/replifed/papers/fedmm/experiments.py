@@ -202,12 +202,12 @@ def _dictionary(
             record_every=settings.record_every,
             options={
                 "cohort": _cohort(curve["participation"], settings.clients),
-                "seldom": _seldom(method, settings.objective_every),
+                "schedule": _schedule(method, settings.objective_every),
             },
         )
 
 
-def _seldom(method: str, every: int) -> dict[str, Callable[[int], bool]]:
+def _schedule(method: str, every: int) -> dict[str, Callable[[int], bool]]:
     """When to record the metrics that code all samples, which takes longer than a round."""
     names = ("objective", "surrogate_update") if method == "parameter_aggregation" else ("objective",)
     return dict.fromkeys(names, lambda t: t < FIRST_ROUNDS or t % every == 0)

@@ -26,7 +26,7 @@ _ADDRESS = re.compile(r"https?://")
 _DIGEST = re.compile(r"(?P<place>.+)#sha256=(?P<sha256>[0-9a-f]{64})")
 
 
-class Lent(NamedTuple):
+class Reused(NamedTuple):
     """Runs that were taken, as "EXPERIMENT/METHOD", and why the others were not, by method."""
 
     runs: list[str]
@@ -72,12 +72,12 @@ def _check_digest(name: str, file: Path, wanted: str) -> None:
         raise DataError(f"{name}: its sha256 is {now}, not {wanted}; nothing of it was read")
 
 
-def lend(
+def reuse(
     config: Mapping[str, Any],
     source: Recorded,
     make: Callable[[list[str]], int],
     there: Collection[str] = (),
-) -> Lent:
+) -> Reused:
     """Copy runs of the comparison of `config` to a folder of their own among the results.
 
     A run is taken if it is not made yet, nor `there`, and its settings, its sources, its data and their split
@@ -102,7 +102,7 @@ def lend(
             else:
                 _copy(config, experiment, method, source)
                 runs.append(f"{experiment}/{method}")
-    return Lent(runs, reasons)
+    return Reused(runs, reasons)
 
 
 def _of_the_split(

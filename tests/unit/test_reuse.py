@@ -17,7 +17,7 @@ from replifed.runs.recorded import Recorded
 from replifed.settings import checks
 from replifed.settings.needs import settings_for
 from replifed.store.histories import provenance, write_history
-from replifed.workflow import lending
+from replifed.workflow import reuse
 from replifed.workflow.jobs import Table
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def reference(config, tmp_path, modules=MODULES, kind="original", **changes):
 
 
 def test_what_would_come_out_the_same_is_taken(config, tmp_path):
-    found = lending.lend(config, reference(config, tmp_path), split)
+    found = reuse.reuse(config, reference(config, tmp_path), split)
     assert found == (["a9a/fedlin"], {})
     assert FILE.read_bytes() == (tmp_path / "made.parquet").read_bytes()
     assert FILE.with_suffix(".tuned.json").read_bytes() == b"{}"
@@ -78,11 +78,11 @@ def test_what_would_come_out_the_same_is_taken(config, tmp_path):
 def test_other_settings_of_a_comparison_are_not_looked_for(config, monkeypatch):
     looked = {}
 
-    def lend(given, reference, make, there):
+    def planted(given, reference, make, there):
         looked.update(given["comparison"])
-        return lending.Lent([], {})
+        return reuse.Reused([], {})
 
-    monkeypatch.setattr(lending, "lend", lend)
+    monkeypatch.setattr(reuse, "reuse", planted)
     about = json.dumps({"scale": "small"}).encode
     part = "histories/cross/a9a/fedlin.parquet"
     monkeypatch.setattr(opened, "reference", lambda: Run("reference", {opened.ABOUT: about, part: bytes}))
@@ -102,17 +102,17 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_would_not_is_not_and_says_why(config, tmp_path, name):
     changes, why = REFUSED[name]
-    assert lending.lend(config, reference(config, tmp_path, **changes), split) == ([], {"fedlin": why})
+    assert reuse.reuse(config, reference(config, tmp_path, **changes), split) == ([], {"fedlin": why})
     assert not FILE.exists()
 
 
 def test_other_clients_take_nothing(config, tmp_path):
-    found = lending.lend(config, reference(config, tmp_path), lambda files: split(files, b"others"))
+    found = reuse.reuse(config, reference(config, tmp_path), lambda files: split(files, b"others"))
     assert found.reasons == {"fedlin": "other data, or other clients"}
     again = {**config, "comparison": {**config["comparison"], "partition": "iid"}}
-    assert lending.lend(again, reference(config, tmp_path), split) == ([], {}), "a problem of another name"
+    assert reuse.reuse(again, reference(config, tmp_path), split) == ([], {}), "a problem of another name"
 
 
 def test_what_was_made_here_is_kept(config, tmp_path):
     split(["results/small/cross/a9a/fedlin.parquet"])
-    assert lending.lend(config, reference(config, tmp_path), split) == ([], {})
+    assert reuse.reuse(config, reference(config, tmp_path), split) == ([], {})

@@ -22,12 +22,12 @@ from replifed.errors import ConfigError, ReplifedError, meant, unknown_name
 from replifed.settings import needs
 from replifed.settings.checks import retired, unknown_artefact
 from replifed.settings.reading import read_file, read_value
-from replifed.workflow.jobs import LENT, SHARES, SUFFIXES, Table
+from replifed.workflow.jobs import REUSED, SHARES, SUFFIXES, Table
 
 _SETTINGS_FILE = (".yaml", ".yml", ".json")
 # Folders of results and figures that belong to no paper: benchmarks, shares of runs, what the reference run
 # lends, and other scales.
-_RESERVED = ("benchmarks", SHARES, LENT, "small", "tiny")
+_RESERVED = ("benchmarks", SHARES, REUSED, "small", "tiny")
 
 
 def parsed(words: Sequence[str]) -> Namespace:

@@ -12,7 +12,7 @@ import pytest
 from replifed import cli
 from replifed.errors import ConfigError
 from replifed.settings import checks as config
-from replifed.workflow import quietly, screen, words
+from replifed.workflow import command, quietly, screen
 from replifed.workflow.jobs import Table
 
 ROOT = Path(__file__).parents[2]
@@ -115,7 +115,7 @@ def refused(function, *given):
 
 
 def check_options(call):
-    words.check_options(words.parsed(call), call)
+    command.check_options(command.parsed(call), call)
 
 
 @pytest.mark.parametrize("file", MISSING)
@@ -156,13 +156,13 @@ NAMES = ["all", "claims", "data", "help", "verify"]
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_target_that_nothing_makes(target, table):
     names = [*NAMES, *table.papers]
-    assert TARGETS[target] in refused(words.check_targets, table, names, [target], [])
+    assert TARGETS[target] in refused(command.check_targets, table, names, [target], [])
 
 
 def test_targets_that_are_made_pass(table):
     files = [*table.files(*table["manifest:"].reads), "results/benchmarks/fedht/claims.tsv"]
     making = SimpleNamespace(is_producer=files.__contains__)
-    words.check_targets(table, ["fedht", *NAMES], [*files, "fedht", "all", "config/small.yaml"], [making])
+    command.check_targets(table, ["fedht", *NAMES], [*files, "fedht", "all", "config/small.yaml"], [making])
 
 
 @pytest.mark.parametrize("call", COMMANDS)
@@ -181,12 +181,12 @@ def test_an_executor_of_a_profile_is_found(tmp_path, monkeypatch):
         "--executor dryrun": "dryrun",
     }.items():
         monkeypatch.setattr(sys, "argv", ["snakemake", "all", "--cores", "1", *more.split()])
-        words.of_process.cache_clear()
-        assert words.executor() == executor
-    words.of_process.cache_clear()
+        command.of_process.cache_clear()
+        assert command.executor() == executor
+    command.of_process.cache_clear()
     monkeypatch.setattr(sys, "argv", ["pytest"])
-    assert words.executor() == "local"
-    words.of_process.cache_clear()
+    assert command.executor() == "local"
+    command.of_process.cache_clear()
 
 
 LOGS = {
@@ -244,9 +244,9 @@ def test_what_snakemake_says_beside_it_is_left_out(tmp_path, monkeypatch):
 def test_a_terminal_is_told_that_jobs_are_planned_and_not_which_profile(monkeypatch, capsys, terminal):
     monkeypatch.setattr(sys, "argv", ["snakemake", "all", "--cores", "1"])
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    words.of_process.cache_clear()
-    words.refuse_options()
-    words.of_process.cache_clear()
+    command.of_process.cache_clear()
+    command.refuse_options()
+    command.of_process.cache_clear()
     assert ("planning the jobs" in capsys.readouterr().err) == terminal
     quietly.said("Using workflow specific profile profiles/default for setting", file=sys.stderr)
     quietly.said("Unlocked working directory.", file=sys.stderr)
