@@ -52,8 +52,7 @@ LEVEL, AFTER = 0.5, {"synthetic00": 101, "synthetic11": 140, "unbalanced": 100}
 
 def published(name: str) -> pd.DataFrame:
     """One of the files of the authors' numbers."""
-    file = Path(__file__).with_name("published") / f"{name}.csv"
-    return pd.read_csv(file, float_precision="round_trip")
+    return pd.read_csv(Path(__file__).with_name("published") / f"{name}.csv")
 
 
 def kind(experiment: str) -> str:
