@@ -13,6 +13,7 @@ from replifed.figures.summaries import averages
 from . import example
 
 COLOURS = "blue", "orange", "green", "purple", "vermillion", "sky", "black"
+ENDS = ["steps", "E", "rounds", "last step", "distance of its fixed point", "10 F", "distance"]
 OPEN = {"dashes": "", "marker": "o", "size": 3.5, "filled": False}
 RULES = {"fixed": "step .4", "decaying": "authors' decaying steps", "falling": "steps .08 / (1 + 2e-4 r)"}
 NAMES = {
@@ -51,8 +52,7 @@ LEVEL, AFTER = 0.5, {"synthetic00": 101, "synthetic11": 140, "unbalanced": 100}
 
 def published(name: str) -> pd.DataFrame:
     """One of the files of the authors' numbers."""
-    file = Path(__file__).with_name("published") / f"{name}.csv"
-    return pd.read_csv(file, float_precision="round_trip")
+    return pd.read_csv(Path(__file__).with_name("published") / f"{name}.csv")
 
 
 def kind(experiment: str) -> str:
@@ -106,9 +106,6 @@ def _ends(inputs):
     return pd.DataFrame(found, columns=ENDS)
 
 
-ENDS = ["steps", "E", "rounds", "last step", "distance of its fixed point", "10 F", "distance"]
-
-
 def bound_of(scheme: str, rounds: int) -> float:
     """The bound of the theorem on a scheme with E = 5, and K = 2 of the five devices, after some rounds."""
     return float(example.bound(5 * rounds, 5, THEOREMS[scheme]))
@@ -122,15 +119,17 @@ def _bounds(inputs):
 
 
 def _run(inputs):
-    theirs = published("run").rename(columns={"loss_on_train_data": "mean"}).assign(reading="published")
-    ours = averages(inputs.histories(), ["reading"], axes=())
-    return pd.concat([ours, theirs[["reading", "round", "mean"]]], ignore_index=True).query("round > 0")
+    theirs = published("run").rename(columns={"loss_on_train_data": "mean"})[["round", "mean"]]
+    theirs = theirs[theirs["round"].isin(np.geomspace(1, 200, 40).astype(int))]
+    theirs = theirs.assign(reading="published", low=theirs["mean"], high=theirs["mean"])
+    ours = averages(inputs.histories(), ["reading"], axes=())[[*theirs]]
+    return pd.concat([ours, theirs], ignore_index=True).query("round > 0")
 
 
 def _fig1a(inputs):
     theirs = published("fig1a").set_axis(["on", "local_steps", "mean"], axis=1).assign(reading="published")
     theirs["on"] = theirs["on"].map(dict(zip(theirs["on"].unique(), NAMES.values(), strict=False)))
-    frames = [theirs]
+    frames = [theirs.assign(low=theirs["mean"], high=theirs["mean"])]
     for experiment, method in inputs.runs():
         found = rounds_to_level(inputs.run(experiment, method), kind(experiment)).dropna()
         found = found.groupby(["reading", "local_steps"])["rounds"].agg(mean="mean", low="min", high="max")
@@ -147,7 +146,7 @@ def _means(by):
 
 
 PANELS = By("on", {name: name for name in NAMES.values()})
-BY_DATA = {"rows": [By("reading", {"text": "text", "code": "code"})], "columns": [PANELS]}
+BY_DATA = {"rows": [By("reading", {"text": "text", "code": "code"})], "columns": [PANELS], "log_bands": True}
 E_AXIS = {"x": {"local_steps": "local steps E"}, "y": "rounds", "columns": [PANELS], "log_x": True}
 OF_EXAMPLE = {"columns": [By("experiment", RULES)], "y": "|w - w*|", "log_x": True}
 STORED = {"others": [Line("authors' stored numbers", "grey", **OPEN)]}
@@ -163,12 +162,10 @@ GRIDS = {
 }
 TEXTS = yaml.safe_load(Path(__file__).with_name("figures.yaml").read_text(encoding="utf-8"))
 AXES = {"x": {"round": "communication rounds"}, "y": "cross-entropy", "log_y": True, "prefix": "Li et al."}
-FIGURES = by_name(
-    *(
-        Grid(name, source=source, series=series, lines=look, **TEXTS[name], **(AXES | more))
-        for name, (source, series, look, more) in GRIDS.items()
-    )
-)
+FIGURES = {
+    name: Grid(name, source=source, series=series, lines=look, **TEXTS[name], **(AXES | more))
+    for name, (source, series, look, more) in GRIDS.items()
+}
 TITLE = "Where the curves of Theorem 4's example end"
 CAPTION = "In all digits of a double, and the point that rounds of the last step leave where it is."
 TABLES = by_name(Made("ends", TITLE, CAPTION, _ends, lambda table: table[ENDS], texts=ENDS))
