@@ -20,20 +20,14 @@ ROOT = Path(__file__).parents[2]
 MISSING = {
     "missing.yaml": "missing.yaml does not exist; run from the folder that holds config/",
     "config/smal.yaml": "config/smal.yaml does not exist; did you mean 'config/small.yaml'?",
-    "config/small.yml": "config/small.yml does not exist; did you mean 'config/small.yaml'?",
-    "conf/small.yaml": "conf/small.yaml does not exist; run from",
     "config": "config cannot be read: Is a directory; give a YAML file",
     "Snakefile/x.yaml": "Snakefile/x.yaml cannot be read: Not a directory",
 }
 BROKEN = {
     "fedht: [1\n": "{file}, line 2, column 1: not valid YAML: ",
-    "fedht:\n\tscale: 1\n": "{file}, line 2, column 1: not valid YAML: found character that cannot start",
-    "a: b: c\n": "{file}, line 1, column 5: not valid YAML: mapping values are not allowed",
     "# nothing yet\n": "{file} holds no settings; write KEY: VALUE, or leave it out",
-    "- fedht\n": "{file}: expected a mapping at the top, got",
     "fedht\n": '{file}: expected a mapping at the top, got "fedht"',
     "scale: small\nscale: tiny\n": "{file}, line 2: the key 'scale' stands twice; remove one",
-    "fedht: {experiments: {mnist: {batch: 1, batch: 2}}}\n": "{file}, line 1: the key 'batch' stands twice",
     "data:\n  policy: real\n  mirror: null\n  policy: auto\n": "{file}, line 4: the key 'policy' stands",
 }
 OPTIONS = {
@@ -41,8 +35,6 @@ OPTIONS = {
         "--config takes all words up to the next option, and 'all' is not KEY=VALUE; give targets first: "
         "snakemake all --cores 1 --config 'papers=[fedht]'"
     ),
-    "--config scale=tiny fedht --cores 1": "targets first: snakemake fedht --config scale=tiny --cores 1",
-    "--config scale=tiny figures/fedht/fig1.pdf": "snakemake figures/fedht/fig1.pdf --config scale=tiny",
     "-c 1 -n --config papers=[fedht] data -q": "give targets first: snakemake data -c 1 -n --config",
     "--cores 1 --configfile config/small.yaml all": (
         "--configfile takes all words up to the next option, and 'all' is not a settings file; give targets "
@@ -51,59 +43,40 @@ OPTIONS = {
     "-c 1 --configfile config/small.yaml ./figures/small/fedht/fig1.pdf": (
         "give targets first: snakemake figures/small/fedht/fig1.pdf -c 1 --configfile config/small.yaml"
     ),
-    "-c 1 --configfile config/small.yaml data": "give targets first: snakemake data -c 1 --configfile",
     "all --config data.policy=real": "write nested keys as --config 'data={policy: real}'",
-    "all --config fedht.experiments.mnist=1": "as --config 'fedht={experiments: {mnist: 1}}'",
-    "all --config =1": "--config =1: '' is no key; write --config KEY=VALUE",
     "all --config a-b=1": "--config a-b=1: 'a-b' is no key",
     "all --config papers=[fedht": "--config papers, line ",
     "all --cores 0": "--cores 0: no job can run; give at least 1",
-    "all -c0": "--cores 0: no job can run",
-    "all --cores -2": "--cores -2: no job can run",
     "all -j 0": "--jobs 0: no job can run",
 }
 FIGURES = "(known: bias, fig1, fig2, fig3, "
 TARGETS = {
     "al": "unknown target 'al'; did you mean 'all'?",
-    "fedgradmpp": "unknown target 'fedgradmpp'; did you mean 'fedgradmp'?",
     "gallery": "gallery is made at the papers' scale alone",
     "nonsense": "unknown target 'nonsense'; there are all, claims, ",
     "data/raw/mnits.json": "unknown target 'data/raw/mnits.json'",
     "fedht/fig1": "unknown target 'fedht/fig1'; its file is figures/fedht/fig1.csv; or",
     "figures/fedht/fig9.pdf": f"unknown artefact of fedht 'fig9'; did you mean 'fig6'? {FIGURES}",
-    "figures/fedht/table1.md": "unknown artefact of fedht 'table1'; did you mean 'table2'?",
     "figures/fedth/fig1.pdf": "figures/fedth/fig1.pdf: unknown paper 'fedth'; did you mean 'fedht'?",
     "figures/fedht/fig1.svg": "fig1.svg is not made; of this artefact there are: figures/fedht/fig1.csv, ",
-    "figures/fedht/table2.pdf": "is not made; of this artefact there are: figures/fedht/table2.csv, ",
     "results/fedht/mnist/fedavgg.parquet": "method of this experiment 'fedavgg'; did you mean 'fedavg'?",
-    "results/fedht/planted/fedavg.parquet": "unknown method of this experiment 'fedavg' (known: fedht, fe",
-    "results/cross/a9a/scafold.tuned.json": "unknown method of this experiment 'scafold'; did you mean ",
     "results/fedht/mnits/fedht.parquet": "unknown experiment of fedht 'mnits'; did you mean 'mnist'?",
-    "results/fedth/mnist/fedht.parquet": "unknown paper 'fedth'; did you mean 'fedht'?",
     "results/fedht/simulation1/partition.npz": "simulation1 of fedht has no section `partition`",
     "figures/fedmm/bits.pdf": "fedmm/bits is no longer made: no sentence of the paper is on it; `bits` of",
-    "fedgradmp/fig3_seconds": "fedgradmp/fig3_seconds is no longer made: seconds are those of one machine;",
-    "fedmm_batch": "fedmm/batch is no longer made: no sentence of the paper is on it; ",
     "results/claims_timing.csv": "claims_timing is no longer made: seconds are those of one machine; ",
     "results/fedht/claims/rates.fedht.k.csv": "unknown claim of fedht 'rates.fedht.k'; did you mean",
 }
 COMMANDS = {
     "claims --file nofile.csv": "`replifed make claims --cores 2` makes results/claims.csv, and",
-    "claims check --file nofile.csv": "nofile.csv does not exist; ",
     "claims accept --file nofile.csv": "nofile.csv does not exist; ",
-    "claims check --file nofile.csv --golden none.csv": "nofile.csv does not exist; ",
-    "claims --file results/nowhere/claims.csv": "; `replifed make claims --cores 2` makes results/claims.csv",
     "run fedht mnist fedavgg": "unknown method of this experiment 'fedavgg'; did you mean 'fedavg'?",
     "check fedavgg": "unknown method 'fedavgg'; did you mean 'fedavg'?",
     "make fedplt/fig33": "unknown artefact of fedplt 'fig33'; did you mean 'fig3'?",
-    "list --configfile missing.yaml": "missing.yaml does not exist; run from",
     "make all --configfile missing.yaml": "missing.yaml does not exist; run from",
     "claims --paper fedpl": "unknown paper 'fedpl'; did you mean 'fedplt'?",
     "claims --verdict deviatess": "unknown verdict 'deviatess'; did you mean 'deviates'?",
     "make figures/fedplt/fig3.pd": "figures/fedplt/fig3.pd is not made; of this artefact there are: ",
     "compare": "no method; give FILE.py:CLASS, or --against NAMES",
-    "compare --against fedavg --configfile missing.yaml": "missing.yaml does not exist; run from",
-    "data all --configfile missing.yaml": "missing.yaml does not exist; run from",
 }
 
 

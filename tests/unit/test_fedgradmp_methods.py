@@ -1,11 +1,14 @@
 """FedGradMP and what it is compared with, against their boxes; cohorts; supports; dictionaries."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from pairwise import covering
 from replifed.algorithms.base import Round
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.fedavg import FedAvg
@@ -162,13 +165,24 @@ def test_sgd_on_the_support_is_the_loop_and_stays_in_the_ball():
     assert np.all(reused.round(reused.init(data, STREAMS), data, ctx)[1].sample_gradients == 2 * 5 * N)
 
 
-@pytest.mark.parametrize("l2", [0.0, 0.3])
-@pytest.mark.parametrize("radius", [None, 0.5])
-@pytest.mark.parametrize("reuse, inner_steps", [(True, 1), (True, 3), (False, 2)])
-@pytest.mark.parametrize("rows, drawn", [(1, 1), (1, 4), (2, 2)])
-@pytest.mark.parametrize("dtype, classes", [("float32", 1), ("float32", 5), ("float64", 5)])
-def test_compiled_iterations_are_the_plain_ones(dtype, classes, rows, drawn, reuse, inner_steps, radius, l2):
+COMPILED = covering(
+    [
+        *product(
+            ("float32", "float64"),
+            (1, 5),
+            ((1, 1), (1, 4), (2, 2)),
+            ((True, 1), (True, 3), (False, 2)),
+            (None, 0.5),
+            (0.0, 0.3),
+        )
+    ]
+)
+
+
+@pytest.mark.parametrize("dtype, classes, drawing, solving, radius, l2", COMPILED)
+def test_compiled_iterations_are_the_plain_ones(dtype, classes, drawing, solving, radius, l2):
     """To the bit, but for the order in which a vector's length is summed, of which later steps make more."""
+    (rows, drawn), (reuse, inner_steps) = drawing, solving
     data, _ = planted("softmax", rows=rows, classes=5, l2=l2)
     data = DenseLinearModel(data.X.astype(dtype), data.y, data.loss_function, l2=l2)
     tau, rng = np.array([10, 20, 5, 500]), np.random.default_rng(8)

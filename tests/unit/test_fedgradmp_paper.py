@@ -839,11 +839,6 @@ def test_families_of_orders_can_be_told_with_the_seeds_there_are():
             assert len(members) * 2 * 0.5**seeds <= 0.05, family
 
 
-def test_claims_and_captions_fit_together():
-    on_demand = {"digits_more"}
-    assert {claim.artefact for claim in CLAIMS} == {*FIGURES, *TABLES} - on_demand
-
-
 def test_the_printed_settings_have_tau_in_each_class_and_one_statement_has_all():
     """On digits; and Figure 11 at the printed dimension with three local iterations."""
 

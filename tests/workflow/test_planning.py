@@ -271,12 +271,6 @@ def test_the_tiny_scale_cuts_down_all_experiments_that_it_runs():
     assert uncut == {"remark1"}
 
 
-def test_lint_finds_nothing(fresh):
-    result = fresh.snakemake("--lint")
-    assert result.status == 0, result.text
-    assert "Lints for" not in result.text
-
-
 # --- Refusals: one at each place where a call is checked; their wordings are tested without Snakemake ---
 
 

@@ -1,11 +1,11 @@
 """A paper more, of two files: its results, and its claims one by one."""
 
 import subprocess
-import sys
 
 import pandas as pd
 import pytest
 
+import warm
 from copies import copy_repository, surroundings
 
 SETTINGS = """
@@ -103,7 +103,7 @@ def test_one_claim_alone_is_made_by_the_command_beside_it(made):
     command = claims_of(made).loc["toy.end", "command"]
     assert command == "replifed make toy.end --cores 2"
     said = subprocess.run(
-        [sys.executable, "-m", *command.split()],
+        [warm.executable(), "-m", *command.split()],
         cwd=made.folder,
         env={**surroundings(), "PYTHONPATH": str(made.folder / "src")},
         capture_output=True,
