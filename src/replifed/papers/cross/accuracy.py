@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from replifed.claims.pairs import USES, used_until
+from replifed.claims.samples import copies_in_words
 from replifed.engine.accuracy import ACCURACY, NEW, WORST
 from replifed.figures.artefact import By, Grid, Made, X
 from replifed.figures.summaries import averages, median_and_range, use_until_target
