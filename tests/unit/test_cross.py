@@ -146,6 +146,7 @@ def inputs_of(histories, tuned=None):
         methods=lambda experiment: list(histories),
         run=lambda experiment, method: histories[method],
         tuned=lambda experiment, method: (tuned or {}).get(method, {"search": None}),
+        experiment=lambda experiment: None,
     )
 
 
