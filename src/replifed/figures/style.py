@@ -212,7 +212,7 @@ def _heighten(made: Figure, strip: float, *, below: bool = False) -> None:
     for text in made.texts:
         x, y = text.get_position()
         # A strip below lifts all; one above lifts but what stands at the top.
-        from_top = below or text.get_va() != "bottom"
+        from_top = below or text.get_verticalalignment() != "bottom"
         text.set_position((x, 1 - (1 - y) * share if from_top else y * share))
     layout = made.get_layout_engine()
     if isinstance(layout, ConstrainedLayoutEngine):
