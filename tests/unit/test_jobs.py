@@ -1,5 +1,6 @@
 """A run is refused whose steps were searched on what it reports, by what both records say."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -154,7 +155,8 @@ def test_pages_pictures_and_score_are_written_from_a_reference(demo, tmp_path):
     (folder / "demo.fig9.svg").write_text("of a main claim that is gone")
     jobs.document(folder, tmp_path / "golden.csv", readme, score, ruled)
     text = (folder / "demo.md").read_text()
-    assert text.index("It is **faster**") < text.index("## Main claims") < text.index("| Title | It is fast.")
+    assert text.index("It is **faster**") < text.index("## Main claims") < text.index("| Table 1, row 2 |")
+    assert "1 more sentences have no claim" not in text and "1 more sentence has no claim" in text
     shown = {
         f"demo.{name}.svg" for name in ("abstract.faster", "abstract.fewer", "table1.rate", "fig1.other")
     }
@@ -188,7 +190,7 @@ def test_claims_that_are_newer_than_the_reference_are_not_run_yet(demo, tmp_path
     jobs.document(tmp_path / "pages", tmp_path / "golden.csv", *files)
     text = (tmp_path / "pages/demo.md").read_text()
     assert "It saves (not run yet) rounds." in text and "demo.gone" not in text
-    assert "**not run yet**: the reference has not run all its claims" in text
+    assert re.search(r"\*\*not run yet\*\* \(own runs.*\): the reference has not run all its claims", text)
     assert "1 not run yet" in files[0].read_text()
     assert new(tmp_path / "claims.csv", tmp_path / "golden.csv") == []
     tables.write(tmp_path / "more.csv", COLUMNS, planted_paper.rows())

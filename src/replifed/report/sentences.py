@@ -14,6 +14,7 @@ from replifed.claims.rules import FAILS, NOT_RUN, NOT_YET
 from replifed.claims.scores import Row
 from replifed.claims.sentences import Sentence, merged, read
 from replifed.claims.why import others_in_words
+from replifed.errors import counted
 from replifed.parts import part, sentences_file
 from replifed.report.by_settings import picture
 
@@ -45,7 +46,7 @@ Printed values matched: {met}. {rest}
 | place | the paper says | what came out |
 | --- | --- | --- |
 """
-_REST = "{count} more sentences have no claim; the report and `not_claimed.csv` say why of each."
+_REST = "{} no claim; the report and `not_claimed.csv` say why."
 
 
 def of_paper(paper: str) -> list[Sentence]:
@@ -151,8 +152,9 @@ def in_full(statement: Row, inferred: bool) -> str:
 
 
 def caveats(statement: Row, *others: str) -> str:
-    """Whether a conditional statement fills gaps, and data that are not the paper's, in brackets."""
-    data = f"{statement['data']} data" if statement["data"] in ("substitute", "surrogate") else ""
+    """In brackets what it rests on, if given, whether it fills gaps, and data that are not the paper's."""
+    data = statement["data"] if statement["data"] in ("substitute", "surrogate") else ""
+    data = f"{data} data" if data and not any(data in one for one in others) else ""
     known = ", ".join(filter(None, (*others, statement["gap"], data)))
     return f" ({known})" * bool(known)
 
@@ -210,13 +212,14 @@ def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims:
     by_name, by_id = {one["statement_id"]: one for one in statements}, {one["id"]: one for one in claims}
     on = Counter(one["evidence"] for one in others if one["evidence"])
     usual = on.most_common(1)[0][0] if on else ""
+    more = f"{counted(rest, 'more sentence')} {'has' if rest == 1 else 'have'}"
     text = _SENTENCES.format(
         other="Other s" if main else "S",
         claimed=len(listed),
         score=scores.in_words(others, zeros=False),
         rests=f"They rest on {usual}, where nothing else is said." * bool(usual),
         met=scores.values_met(statements).in_words,
-        rest=_REST.format(count=rest) * bool(rest),
+        rest=_REST.format(more) * bool(rest),
         example=next((one.name for one in listed), "NAME"),
     )
     last = ""
