@@ -205,7 +205,9 @@ def simulate(
                 recorder.fill(sorted(due), alive)
                 break
             if not alive.all():
-                state = _parked(state, alive)
+                # Diverged runs become zero: their overflows would slow down the others.
+                masks = (alive.reshape(-1, *(1,) * (field.ndim - 1)) for field in state)
+                state = type(state)(*(np.where(kept, one, 0) for kept, one in zip(masks, state, strict=True)))
             if until is not None and t + 1 in due and (until(recorder.values()) | ~alive).all():
                 break
     return recorder.history(state)
@@ -306,8 +308,3 @@ def full_only(method: type[Any]) -> str:
     said = getattr(method, "cohorts", None)
     why = f" ({said.paper})" if said is not None and said.paper else ""
     return f"{method.__name__} is defined for full participation only{why}; leave cohorts out"
-
-
-def _parked(state: Any, alive: NDArray) -> Any:
-    """State with diverged runs set to zero: their overflows would slow down the others."""
-    return type(state)(*(np.where(alive.reshape(-1, *(1,) * (field.ndim - 1)), field, 0) for field in state))

@@ -13,7 +13,7 @@ from replifed.algorithms.looks import method_lines
 from replifed.algorithms.registry import METHODS, method_class
 from replifed.claims.curves import at_the_end
 from replifed.claims.pairs import USES, matrix, pairs, profile, used_until
-from replifed.claims.samples import independent, originals, told
+from replifed.claims.samples import copies_in_words, independent, originals
 from replifed.engine.audit import differences
 from replifed.engine.trials import Spent
 from replifed.figures.artefact import By, Grid, Made, X, by_name
@@ -226,7 +226,7 @@ def render_used(
 def _line(label: str, rows: pd.DataFrame, reached: bool) -> dict[str, str]:
     """A line of the table: what one method used, by `rows` a use."""
     one = next(rows.itertuples())
-    copies = told(one.runs, one.seeds)
+    copies = copies_in_words(one.runs, one.seeds)
     line = {"method": f"{label} ({copies})" if copies else label, "gap": _gap(one)}
     for row in rows.itertuples() if reached else ():
         text = median_and_range(row, ".3g")
