@@ -222,7 +222,10 @@ def search_each(
     running = {number: _SearchState(grid, choose, budget) for number, grid in enumerate(grids)}
     found: dict[int, Search] = {}
     while running:
-        _score_what_is_wanted(running, score)
+        batches = {number: tried.wanted() for number, tried in running.items()}
+        while any((wanted := {number: next(points, []) for number, points in batches.items()}).values()):
+            for number, scores in _judged(score, wanted):
+                running[number].scores |= zip(wanted[number], scores, strict=True)
         selected = {number: tried.selected() for number, tried in running.items()}
         for number, point in selected.items():
             if admissible is None or running[number].checked.get(point):
@@ -237,17 +240,6 @@ def search_each(
                 if running[number].rejects_all:
                     found[number] = running.pop(number).outcome()
     return [found[number] for number in range(len(grids))]
-
-
-def _score_what_is_wanted(searches: Mapping[int, _SearchState], score: Judge) -> None:
-    """Score the points that the searches request, until none requests any."""
-    batches = {number: tried.wanted() for number, tried in searches.items()}
-    while True:
-        wanted = {number: next(points, []) for number, points in batches.items()}
-        if not any(wanted.values()):
-            return
-        for number, scores in _judged(score, wanted):
-            searches[number].scores |= zip(wanted[number], scores, strict=True)
 
 
 def _judged(judge: Judge, points: Mapping[int, list[Point]]) -> Iterator[tuple[int, list]]:

@@ -206,7 +206,8 @@ def simulate(
                 recorder.fill(sorted(due), alive)
                 break
             if not alive.all():
-                state = _parked(state, alive)
+                # Diverged runs become zero: their overflows would slow down the others.
+                state = type(state)(*(_replaced(field, ~alive, None) for field in state))
             if until is not None and t + 1 in due and (until(recorder.values()) | ~alive).all():
                 break
     return recorder.history(state)
@@ -306,11 +307,6 @@ def full_only(method: type[Any]) -> str:
     said = getattr(method, "cohorts", None)
     why = f" ({said.paper})" if said is not None and said.paper else ""
     return f"{method.__name__} is defined for full participation only{why}; leave cohorts out"
-
-
-def _parked(state: Any, alive: NDArray) -> Any:
-    """State with diverged runs set to zero: their overflows would slow down the others."""
-    return type(state)(*(_replaced(field, ~alive, None) for field in state))
 
 
 def _replaced(field: Any, runs: NDArray, by: Any) -> Any:
