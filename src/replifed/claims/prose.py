@@ -2,7 +2,7 @@
 
 `{fedplt.fig3.local.measured:.2f}` is a column of claims.csv, `{fedplt/fig3[loss=mean, steps=2].rate:.4f}` one
 of the line of a table that meets the conditions (`=`, `!=`, `<`, `<=`, `>`, `>=`), and
-`{fedac/fig1[ours!=].count}` the number of such lines. `|exp`, `|pow10`, `|abs`, `|percent` and `|left`, which is
+`{fedac/fig1[ours!=].count}` the number of such lines. `|exp`, `|pow10`, `|abs`, `|percent` and `|left`, or
 1 - x, change a number before it is written, in their order: `{cross.below.measured|abs|pow10:.0f}`. Without a
 format it has three digits.
 
