@@ -1,6 +1,7 @@
 """Renyi bounds of noisy Fed-PLT: formulas, conversion, and an audit that tries to break them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -116,7 +117,15 @@ def test_rounds_to_an_accuracy_reach_it():
 
 def test_the_bound_is_the_same_for_as_many_gradient_steps():
     assert release.bound(0.3, 1, 20) == pytest.approx(release.bound(0.3, 10, 2))
-    assert not release.falls(release.bounds()).values.any()
+    assert release.depends(release.bounds()).values.all()
+    assert not release.depends(np.ones((1, 2))).values.any()
+    # In as many rounds it grows, up to tenfold: 1 - exp(-x) does so at most in proportion.
+    growth = release.growth(release.bounds()).values
+    assert ((growth > 1) & (growth < 10)).all()
+
+
+def test_what_ten_epochs_give_away_is_a_multiple_of_one_epochs():
+    assert release.of_ten(pd.DataFrame({1: [2.0, 1.0], 10: [1.0, 3.0]})).values.tolist() == [0.5, 3.0]
 
 
 @given(slope=st.floats(1e-4, 50), exponent=st.floats(1, 10))

@@ -345,8 +345,8 @@ ON_STATEMENTS = {
         {"only_fitted": True, "miss": "+1"},
         {"printed": OPEN, "only_fitted": True},
     ],
-    ("inconclusive", "the printed settings cannot be run; the fit misses it by +1 rounds"): [
-        {"miss": "+1 rounds"}
+    ("inconclusive", "the printed settings cannot be run; the fit misses it: 2 rounds, and 1 is printed"): [
+        {"miss": "2 rounds, and 1 is printed"}
     ],
     ("inconclusive", "no settings decide it"): [
         {"printed": OPEN, "unfitted": {FAILS}, "miss": "+1"},

@@ -12,6 +12,7 @@ from replifed.claims import scores
 from replifed.claims.axes import Axes
 from replifed.claims.sentences import Sentence, merged, not_claimed, read
 from replifed.claims.statements import MOST_MAIN
+from replifed.claims.why import also_in_words
 from replifed.errors import DataError, ReplifedError
 from replifed.papers import jobs
 from replifed.parts import finding_file, paper_names, text_of
@@ -208,6 +209,41 @@ def test_a_page_shows_what_is_open_and_the_other_sentences(tmp_path):
     assert not_claimed(others)[1] == {
         **{"paper": "demo", "place": "Table 1, row 3", "statement": "it is so", "why": "it is defined so"}
     }
+
+
+@pytest.mark.parametrize(
+    ("also", "told"),
+    [
+        ("", ""),
+        ("a: 1 | a: 2", "; it holds, beyond its status, with a: 1; with a: 2"),
+        (
+            "a: 1 (fitted on this statement) | a: 2 | a: 3 (fitted on other statements)",
+            "; it holds, beyond its status, in 3 settings, 1 fitted on it (`--why` lists them)",
+        ),
+    ],
+)
+def test_many_settings_are_counted_and_few_named(also, told):
+    assert also_in_words({"also": also}) == told
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (
+            {"kind": "value", "unit": "rounds", "measured": "7", "published": "5"},
+            "7 rounds, and 5 is printed",
+        ),
+        (
+            {"kind": "near", "unit": "share", "measured": ".76", "published": ".45", "tolerance": ".2"},
+            "0.76, where 0.25 to 0.65 is asked",
+        ),
+        ({"kind": "order", "unit": "e-folds", "measured": "0"}, "1 times, where more than 1 is claimed"),
+        ({"kind": "shape", "unit": "", "measured": ".5"}, "it holds in 50 % of the cases"),
+    ],
+)
+def test_what_a_fit_misses_is_told_beside_what_is_asked(row, told):
+    row = {"published": "", "tolerance": "", "verdict": "fails", **row}
+    assert scores._miss(scores.Settings(frozenset(), "", [], "fails", [row])) == told
 
 
 def test_a_page_does_without_axes_finding_and_main_claims():

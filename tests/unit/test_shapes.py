@@ -151,7 +151,7 @@ FEDPLT = {
     "minibatches.gradient.neighbourhood*": lambda: [drifting("gradient")],
     "minibatches.accelerated.neighbourhood*": lambda: [drifting("accelerated")],
     "privacy.epochs*": lambda: [pd.DataFrame([[1.0, 2.0]], pd.Index([20], name="steps"), [1, 2])],
-    "privacy.dependence": lambda: [np.array([[1.0, 2.0]])],
+    "privacy.dependence": lambda: [np.array([[1.0, 1.0]])],
     "privacy.bound": lambda: [np.array([1.1])],
     "privacy.tighter*": lambda: [one_step(), OfFedPLT()],
     "privacy.tradeoff": lambda: [noisier(2.0, 1.0)],

@@ -219,7 +219,8 @@ def number_text(row: Mapping[str, str]) -> str:
         return f"gives {100 * float(row['measured']):.4g} % of the numbers"
     if counted_cases := _CASES.match(row.get("reason", "")):
         cases, asked = counted_cases.groups()
-        return f"so in {cases} cases{f', {asked} asked' * (asked != '100 %')}"
+        share = "half" if asked == "50 %" else asked
+        return f"so in {cases} cases{f'; at least {share} is asked' * (asked != '100 %')}"
     if row["kind"] == "shape" or (row["kind"] == "identity" and not row["published"]):
         return f"holds in {100 * float(row['measured']):.4g} %"
     ends = ("pi_low", "pi_high") if row["pi_low"] else ("ci_low", "ci_high")

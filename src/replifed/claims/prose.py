@@ -2,8 +2,9 @@
 
 `{fedplt.fig3.local.measured:.2f}` is a column of claims.csv, `{fedplt/fig3[loss=mean, steps=2].rate:.4f}` one
 of the line of a table that meets the conditions (`=`, `!=`, `<`, `<=`, `>`, `>=`), and
-`{fedac/fig1[ours!=].count}` the number of such lines. `|exp`, `|pow10`, `|abs` and `|percent` change a number
-before it is written: `{cross.below.measured|pow10:.0f}`. Without a format it has three digits.
+`{fedac/fig1[ours!=].count}` the number of such lines. `|exp`, `|pow10`, `|abs`, `|percent` and `|left`, or
+1 - x, change a number before it is written, in their order: `{cross.below.measured|abs|pow10:.0f}`. Without a
+format it has three digits.
 
 What is no outcome, such as a printed number or a setting, is listed in numbers.yaml of the paper's folder,
 with where it comes from. Any other number is refused. Numbers of figures, sections and the like, of code, and
@@ -27,13 +28,13 @@ from replifed.store import documents
 Row = Mapping[str, str]
 _NAME = re.compile(
     r"\{(?P<source>[a-z]\w*(?:\.[\w.-]+|/\w+(?:\[(?P<where>[^\]]*)\])?))\.(?P<field>\w+)"
-    r"(?:\|(?P<change>\w+))?(?::(?P<format>[^{}]*))?\}"
+    r"(?P<changes>(?:\|\w+)*)(?::(?P<format>[^{}]*))?\}"
 )
 _CONDITION = re.compile(r"\s*(\w+)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*")
 _COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _CHANGES: dict[str, Callable[[float], float]] = {
     **{"exp": math.exp, "pow10": lambda number: 10**number, "abs": abs},
-    **{"percent": lambda number: 100 * number},
+    **{"percent": lambda number: 100 * number, "left": lambda number: 1 - number},
 }
 # What is called by a number, such as "Figures 1 to 4 and 7", "Section V-B" or "eq. (14)".
 _ORDINALS = re.compile(
@@ -100,9 +101,9 @@ def _number(match: re.Match[str], file: str, numbers: Numbers) -> str:
     def refuse(what: str) -> DataError:
         return DataError(f"{file}: {match[0]}: {what}")
 
-    source, change = match["source"], match["change"]
-    if change and change not in _CHANGES:
-        raise refuse(f"no change is called {change}; one of {', '.join(_CHANGES)}")
+    source, changes = match["source"], match["changes"].split("|")[1:]
+    if unknown := [one for one in changes if one not in _CHANGES]:
+        raise refuse(f"no change is called {unknown[0]}; one of {', '.join(_CHANGES)}")
     if "/" in source:
         found = _of_table(source, match["where"] or "", match["field"], numbers, refuse)
     elif source not in numbers.claims:
@@ -116,7 +117,8 @@ def _number(match: re.Match[str], file: str, numbers: Numbers) -> str:
         number = float(found)
     except ValueError:
         return found
-    number = _CHANGES[change](number) if change else number
+    for change in changes:
+        number = _CHANGES[change](number)
     try:
         return format(number, match["format"] or ".3g").replace("-", "−")
     except ValueError as error:

@@ -339,7 +339,7 @@ class Found(NamedTuple):
     only_fitted: bool = False  # it holds in settings that were fitted on it
     gap: str = FILLS  # of the settings in which it holds: whether they fill gaps
     replaces: str = ""  # the printed options that these replace
-    miss: str = ""  # by how much it fails in the inferred settings, or else in others with a fitted option
+    miss: str = ""  # what the inferred settings give, or others with a fitted option, where it fails there
 
 
 def of_statement(found: Found) -> list[Rule]:
@@ -373,9 +373,7 @@ def of_statement(found: Found) -> list[Rule]:
             "the printed settings cannot be run, and it fails in all others without a fitted option",
         ),
         Rule(found.only_fitted, "inconclusive", "it holds only with settings that were fitted on it"),
-        Rule(
-            misses, "inconclusive", "the printed settings cannot be run; the fit misses it by {miss}", facts
-        ),
+        Rule(misses, "inconclusive", "the printed settings cannot be run; the fit misses it: {miss}", facts),
         Rule(True, "inconclusive", "no settings decide it"),
     ]
 

@@ -8,6 +8,7 @@ are is fixed for the whole paper, so that no settings that are added can turn wh
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -168,15 +169,22 @@ def _fit_in_words(one: Settings) -> str:
 
 
 def _miss(one: Settings) -> str:
-    """By how much settings miss the first claim that fails in them."""
+    """What settings give for the first claim that fails in them, and what it asks."""
     row = next(row for row in one.rows if row["verdict"] == FAILS)
-    if row["kind"] in ("value", "near") and row["published"]:
-        off = float(row["measured"]) - float(row["published"])
-        return f"{off:+.3g} {row['unit']}, of {float(row['published']):.4g} published".replace(" ,", ",")
+    measured, published, tolerance = (
+        float(row[name] or 0.0) for name in ("measured", "published", "tolerance")
+    )
+    unit = f" {row['unit']}" * (row["unit"] in ("rounds", "bits", "decades"))
+    if row["kind"] == "value":
+        return f"{measured:.3g}{unit}, and {published:.4g} is printed"
+    if row["kind"] == "near":
+        ends = f"{published - tolerance:.3g} to {published + tolerance:.3g}"
+        return f"{measured:.3g}{unit}, where {ends} is asked"
+    if row["kind"] == "order" and row["unit"] == "e-folds":
+        return f"{math.exp(measured):.3g} times, where more than {math.exp(published):.3g} is claimed"
     if row["kind"] == "order":
-        beyond = float(row["published"] or 0.0)
-        return f"{float(row['measured']) - beyond:+.3g} {row['unit']}, where more than 0 is claimed"
-    return f"some cases: it holds in {100 * float(row['measured']):.3g} %"
+        return f"{measured:.3g}{unit}, where more than {published:.3g} is claimed"
+    return f"it holds in {100 * measured:.3g} % of the cases"
 
 
 def by_settings(group: Sequence[Row]) -> list[Settings]:

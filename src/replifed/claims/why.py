@@ -6,12 +6,13 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from replifed.claims import scores
+from replifed.claims.claim import FITTED_ON_IT
 from replifed.claims.files import number, number_text, unit_text, width
 from replifed.claims.scores import Row
 from replifed.errors import ConfigError, counted, unknown_name
 
-# Claims of one choice of settings that are named.
-_MOST = 3
+# Claims of one choice of settings that are named, and settings that are.
+_MOST, _FEW = 3, 2
 
 
 def why(
@@ -93,8 +94,19 @@ def others_in_words(statement: Row) -> str:
             if ran > 1
             else "; it does not hold in the other settings"
         )
-    fail_in = statement["fail_in"].replace(" | ", " and not in ")
-    return f"; it holds in {hold} of {ran} other settings, not in {fail_in}"
+    fail_in = statement["fail_in"].split(" | ")
+    named = f", not in {' and not in '.join(fail_in)}" * (len(fail_in) <= _FEW)
+    return f"; it holds in {hold} of {ran} other settings{named}"
+
+
+def also_in_words(statement: Row) -> str:
+    """With which settings a statement holds beyond its status; of many their number."""
+    also = statement["also"].split(" | ") if statement["also"] else []
+    if len(also) <= _FEW:
+        return f"; it holds, beyond its status, with {'; with '.join(also)}" * bool(also)
+    fitted = sum(one.endswith(f"fitted on {FITTED_ON_IT})") for one in also)
+    of_it = f", {'all' if fitted == len(also) else fitted} fitted on it" * bool(fitted)
+    return f"; it holds, beyond its status, in {len(also)} settings{of_it} (`--why` lists them)"
 
 
 def _of_claim(row: Row, rows: Iterable[Row], grounds: str | None) -> Iterator[str]:

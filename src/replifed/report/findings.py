@@ -13,8 +13,6 @@ from replifed.claims.why import others_in_words
 from replifed.report.by_settings import picture
 from replifed.report.sentences import MOST, measured
 
-_FEW = 2  # settings that are named
-
 
 def summary(statements: list[dict[str, str]]) -> dict[str, Any]:
     """Main claims and other statements by status, each with those on substitute data, and values met."""
@@ -45,7 +43,7 @@ def main_claims(statements: list[dict[str, str]], claims: list[dict[str, Any]]) 
     return [
         one
         | {
-            "why": "; ".join(filter(None, (one["reason"], _others(one)))),
+            "why": one["reason"] + others_in_words(one),
             "measured": measured(one, by_id) + _quantity(one, by_id),
             "first": one["claims"].split()[0],
             "picture": picture(of[one["statement_id"]]),
@@ -53,13 +51,6 @@ def main_claims(statements: list[dict[str, str]], claims: list[dict[str, Any]]) 
         }
         for one in filter(scores.is_main, statements)
     ]
-
-
-def _others(statement: dict[str, str]) -> str:
-    """In how many other settings a statement holds, and in which not, if these are few."""
-    few = statement["fail_in"].count(" | ") < _FEW
-    text = others_in_words(statement).removeprefix("; ")
-    return text if few else text.partition(", not in")[0]
 
 
 def _quantity(statement: dict[str, str], by_id: dict[str, dict[str, Any]]) -> str:

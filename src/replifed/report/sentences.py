@@ -13,7 +13,7 @@ from replifed.claims.files import number_text
 from replifed.claims.rules import FAILS, NOT_RUN, NOT_YET
 from replifed.claims.scores import Row
 from replifed.claims.sentences import Sentence, merged, read
-from replifed.claims.why import others_in_words
+from replifed.claims.why import also_in_words, others_in_words
 from replifed.errors import counted
 from replifed.parts import part, sentences_file
 from replifed.report.by_settings import picture
@@ -23,7 +23,8 @@ _HEAD = """\
 # {name}
 
 {citation} Verdicts are those of the [reference run](../runs.md) at the paper's settings;
-`replifed claims document` writes this page.
+`replifed claims document` writes this page. An interval `[a, b]` is one at 95 %: of the mean or, beside a
+printed value, of what the paper should have printed.
 
 """
 _MAIN = """\
@@ -145,7 +146,7 @@ def in_full(statement: Row, inferred: bool) -> str:
     else:
         told += others_in_words(statement) * (not also)
     if also:
-        told += f"; it holds, beyond its status, with {also.replace(' | ', '; with ')}"
+        told += also_in_words(statement)
     if inferred and statement["inferred"] != statement["printed"] and "inferred" not in told:
         told += f"; in the inferred settings: {statement['inferred']}"
     return f"**{status}**{caveats(statement, statement['evidence'])}: {told}"

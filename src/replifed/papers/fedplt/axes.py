@@ -169,7 +169,7 @@ AXES = Axes(
     Axis(
         "fixed",
         "What stays the same as local training enhances privacy is not stated.",
-        Option("rounds", "printed", "Proposition 4 gives privacy as a function of K and of N_e"),
+        Option("rounds", "chosen", "Proposition 4 gives privacy as a function of K and of N_e"),
         Option("steps", "chosen", "all gradient steps, K N_e, of which more are local"),
         Option("accuracy", "chosen", "the accuracy without noise, with the number of rounds that it takes"),
     ),

@@ -116,6 +116,12 @@ def given_away(what: str, agents: int, fixed: str) -> pd.DataFrame:
 
 
 @quantity
+def of_ten(given: pd.DataFrame) -> Measured:
+    """What ten local epochs give away as a multiple of what one does, at each amount."""
+    return Measured((given[10] / given[1]).to_numpy(), alternatives=True)
+
+
+@quantity
 def some_hide(given: pd.DataFrame) -> Measured:
     """True if some number of epochs above one gives away less than one, at each amount."""
     rows = (
@@ -133,8 +139,12 @@ def bounds() -> NDArray:
 
 
 @quantity
-def falls(table: NDArray) -> Measured:
-    """True where a number falls from one column to the next."""
-    times = table[:, -1] / table[:, 0]
-    note = f"it grows by factors of {times.min():.3g} to {times.max():.3g} from the first to the last"
-    return Measured((np.diff(table) < 0).ravel(), note=note)
+def depends(table: NDArray) -> Measured:
+    """True where a number changes from one column to the next."""
+    return Measured((np.diff(table) != 0).ravel())
+
+
+@quantity
+def growth(table: NDArray) -> Measured:
+    """Last column as a multiple of the first, in each line."""
+    return Measured(table[:, -1] / table[:, 0], alternatives=True)
