@@ -34,6 +34,7 @@ def tune(
     partition: Path | None,
     out: Path,
     leader: Path | None = None,
+    *,
     test: Path | None = None,
 ) -> None:
     """Search a method's step sizes; writes the choice and the whole curve as JSON.
@@ -61,6 +62,7 @@ def run(
     tuned: Path | None,
     out: Path,
     share: tuple[int, int] | None = None,
+    *,
     test: Path | None = None,
 ) -> None:
     """Run one method with all its settings; writes its history.
