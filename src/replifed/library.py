@@ -20,12 +20,13 @@ from replifed.algorithms.registry import method_class
 from replifed.claims.copies import independent, originals
 from replifed.claims.pairs import used_until
 from replifed.claims.targets import at_the_end
+from replifed.engine.accuracy import held_out, of_pairs
 from replifed.engine.simulate import History, objective, simulate
 from replifed.errors import ConfigError, ReplifedError, unknown_name
 from replifed.figures.lines import numbered
 from replifed.network.participation import MANY, Asked, Law, handed
 from replifed.problems.minimiser import minimiser
-from replifed.randomness import Streams
+from replifed.randomness import Streams, generator
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -213,6 +214,36 @@ def split(
     return build(X, y, section, [1], seed)[0].clients[1]
 
 
+def hold_out(pairs: Any, share: float, *, seed: int = 1) -> tuple[list, list]:
+    """Keep a share of each client's samples for a test.
+
+    Parameters
+    ----------
+    pairs : list of (features, targets)
+        One a client, as `problems.from_clients` takes them.
+    share : float
+        Between 0 and 1; of a client with two samples or more at least one is kept, and one left.
+    seed : int
+        Of what is drawn.
+
+    Returns
+    -------
+    training, test : lists of pairs
+        For `problems.from_clients`, and for `test` of `run`. A client with one sample has none in the test.
+    """
+    if not isinstance(share, Real) or not 0 < share < 1:
+        raise ConfigError(f"share = {share!r}: must be a number between 0 and 1")
+    arrays = [tuple(one if hasattr(one, "tocsr") else np.asarray(one) for one in pair) for pair in pairs]
+    sizes = [len(y) for _, y in arrays]
+    out = held_out(np.repeat(np.arange(len(sizes)), sizes), share, generator(seed, 0, None, "test"))
+    masks = np.split(out, np.cumsum(sizes)[:-1])
+    training, test = (
+        [(X[mask], y[mask]) for (X, y), mask in zip(arrays, side, strict=True)]
+        for side in ([~mask for mask in masks], masks)
+    )
+    return training, test
+
+
 def method(source: str, **settings: Any) -> Any:
     """A method by name (`replifed list methods`) or `FILE.py:CLASS`, with its settings."""
     made = method_class(_text(source, "a method's name"))
@@ -239,6 +270,7 @@ def run(
     availability: str = "uniform",
     average: str = "own",
     record_every: int | None = None,
+    test: Any = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Run a method on a problem.
@@ -267,6 +299,9 @@ def run(
         Rounds from one record to the next; the history has no others. 1 by default; with a cohort of more
         than 1,000 clients N / cohort, so that objectives of all clients cost about as much as the rounds, or
         fewer if there were less than 20 records.
+    test : pair or list of pairs, optional
+        Features and classes that are not trained on; a pair for each client, such as from `hold_out`, first
+        those of the problem, then clients that never take part; or one pair that belongs to no client.
     **options
         Of `simulate`.
 
@@ -274,7 +309,9 @@ def run(
     -------
     DataFrame
         A line a seed and recorded round: seed, round, objective, bits, sample_gradients and the rest of the
-        ledger, totals so far; diverged.
+        ledger, totals so far; diverged. With `test` accuracy, the mean over clients, accuracy_worst, that
+        over the worst tenth of them, and accuracy_new, that over clients that never take part, as far as
+        there are such; 0 once a run has diverged.
     """
     for name, value in {"rounds": rounds, "seeds": seeds}.items():
         if value not in COUNT:
@@ -291,6 +328,8 @@ def run(
     # Metrics are of the problem that was given.
     asked = options.pop("metrics", None) or {"objective": objective}
     options["metrics"] = {name: partial(_of, problem, one) for name, one in asked.items()}
+    accuracies = {} if test is None else of_pairs(test, problem).metrics()
+    options["metrics"] |= accuracies
     history: History = simulate(
         algorithm,
         given,
@@ -301,7 +340,8 @@ def run(
         **options,
     )
     frame = history.frame(seed=streams.replicates)
-    return frame.assign(bits=frame["bits_up"] + frame["bits_down"])
+    zero = {name: frame[name].mask(frame["diverged"], 0.0) for name in accuracies}
+    return frame.assign(bits=frame["bits_up"] + frame["bits_down"], **zero)
 
 
 def _law(algorithm: Any, problem: Any, cohort: Any, availability: str, average: str) -> Law | None:
@@ -354,8 +394,8 @@ class Comparison:
 
     frame: pd.DataFrame
 
-    def plot(self, x: str = "rounds") -> Figure:
-        """Gap against "rounds", "bits" or "gradients": median over seeds, with their range.
+    def plot(self, x: str = "rounds", y: str = "gap") -> Figure:
+        """Gap, or "accuracy", against "rounds", "bits" or "gradients": median over seeds, with their range.
 
         Returns
         -------
@@ -364,6 +404,8 @@ class Comparison:
         """
         if _text(x, "x") not in _USED:
             raise ReplifedError(f"x = {x!r}: must be one of {', '.join(_USED)}")
+        if _text(y, "y") not in self.frame:
+            raise ReplifedError(f"y = {y!r}: must be a column of the runs; for accuracy give compare a test")
         column, label = _USED[x]
         methods = list(self.frame.groupby("method", sort=False))
         columns = -(-len(methods) // _IN_A_COLUMN) if len(methods) > _BESIDE else 0  # of a legend outside
@@ -372,10 +414,10 @@ class Comparison:
         for number, (name, own) in enumerate(methods):
             line = numbered(number)
             by_round = own.groupby("round")
-            used, gaps = by_round[column].median(), by_round["gap"]
+            used, gaps = by_round[column].median(), by_round[y]
             axes.plot(used, gaps.median(), label=name, markevery=0.1, **line.look)
             axes.fill_between(used, gaps.min(), gaps.max(), color=line.color, alpha=0.15)
-        axes.set(xlabel=label, ylabel="F - F*", yscale="log")
+        axes.set(xlabel=label, **({"ylabel": "F - F*", "yscale": "log"} if y == "gap" else {"ylabel": y}))
         axes.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
         if columns:
             figure.legend(loc="outside right upper", ncols=columns, fontsize="small")
@@ -395,7 +437,7 @@ class Comparison:
             A line a method: round, bits and sample_gradients, NaN where half of the seeds or more do not get
             there; touch, the round of the first time; gap, at the end, as a share of that at the start,
             infinite where it diverged; runs, how many of the `seeds` are no copies of another one (1 where
-            nothing is drawn), so that only these are independent.
+            nothing is drawn), so that only these are independent; accuracies at the end, medians over seeds.
         """
         if not isinstance(target, Real) or not 0 < target < np.inf:
             raise ConfigError(f"target = {target!r}: must be a number above 0")
@@ -407,7 +449,8 @@ class Comparison:
             uses = {use: one.median_reached for (_, use), one in used_until(own, [target]).items()}
             runs = independent(originals(own.drop(columns="seed")))
             ends = {"gap": at_the_end(own).median_reached, "runs": len(runs), "seeds": own["seed"].nunique()}
-            rows[name] = {**uses, "touch": first.median_reached, **ends}
+            accuracy = own.groupby("seed").last().filter(like="accuracy").median()
+            rows[name] = {**uses, "touch": first.median_reached, **ends, **accuracy}
         table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
         return table.where(np.isfinite(table) | (table.columns == "gap"))
 
