@@ -53,7 +53,7 @@ _DENSE = 1 << 28
 
 
 def load(name: str) -> tuple[csr_matrix, NDArray[np.int64]]:
-    """Features and labels of a data set that comes with the package: a9a, mushrooms or phishing.
+    """Features and labels of a data set that comes with the package: a9a, a9a_test, mushrooms or phishing.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def load(name: str) -> tuple[csr_matrix, NDArray[np.int64]]:
     forms = {one.id: form for one in CATALOGUE.values() for form in one.forms if form.name == PACKAGED}
     if _text(name, "a data set's name") not in forms:
         raise ConfigError(unknown_name("data set of the package", name, forms))
-    X, y, _ = read_form(CATALOGUE[name], forms[name], [PACKED / file.name for file in forms[name].files])
-    return X, y
+    table = read_form(CATALOGUE[name], forms[name], [PACKED / file.name for file in forms[name].files])
+    return table.X, table.y
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,8 @@ def test_record_is_consistent(dataset):
     assert len(set(names)) == len(names)
     kinds = [form.kind for form in dataset.forms]
     assert kinds == sorted(kinds), "originals come before substitutes"
-    assert dataset.surrogate["generator"] in GENERATORS
+    assert dataset.surrogate is None or dataset.surrogate["generator"] in GENERATORS
+    assert not (dataset.natural and dataset.surrogate), "nothing stands in for natural clients"
     for form in dataset.forms:
         assert form.parser in PARSERS
         assert bool(form.stamp) == (form.kind == "substitute")
@@ -49,6 +51,8 @@ SMALL = {
     ("rcv1_binary", "plain"): "2 rows instead of 20242",
     ("rcv1_multiclass", "plain"): "2 rows instead of 15564",
     ("femnist_digits", "tff_unpacked"): "1 writers with 9 digits instead of 3383 writers with 341873 digits",
+    ("femnist", "tff"): "1 writers with 9 digits instead of 3400 writers with 671585 digits",
+    ("femnist_test", "tff"): "1 writers with 9 digits instead of 3400 writers with 77483 digits",
     ("xylophone", "mp4"): "2 rows instead of 141",
 }
 
@@ -70,6 +74,12 @@ def test_a_small_file_in_place_of_an_original_without_a_hash_is_refused(tmp_path
     if name == "tff_unpacked":
         with pytest.importorskip("h5py").File(path, "w") as digits:
             digits.create_group("examples/f0000_00")["label"] = np.arange(9)
+    elif name == "tff":
+        part = tmp_path / f"fed_emnist_{'test' if id_.endswith('test') else 'train'}.h5"
+        with pytest.importorskip("h5py").File(part, "w") as digits:
+            digits.create_group("examples/f0000_00")["label"] = np.arange(9)
+        with tarfile.open(path, "w:bz2") as archive:
+            archive.add(part, part.name)
     elif name == "mp4":
         monkeypatch.setitem(PARSERS, "mp4", lambda *_: (np.ones((2, 76800), np.uint8), np.arange(2)))
     with pytest.raises(DataError) as caught:

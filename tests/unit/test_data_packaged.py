@@ -13,7 +13,7 @@ from replifed.data.fetch import fetch
 from replifed.data.parse import parse
 from replifed.errors import DataError
 
-SHIPPED = ["a9a", "mushrooms", "phishing"]
+SHIPPED = ["a9a", "a9a_test", "mushrooms", "phishing"]
 
 
 @pytest.fixture(autouse=True)
@@ -79,8 +79,9 @@ def test_every_copy_has_its_licence_and_source():
     text = (PACKED / "README.md").read_text()
     assert "creativecommons.org/licenses/by/4.0" in text
     copies = {path.name for path in PACKED.glob("*.xz")}
-    assert copies == {f"{id_}.xz" for id_ in SHIPPED}
-    for id_ in SHIPPED:
+    files = {id_: CATALOGUE[id_].form(PACKAGED).files[0].name for id_ in SHIPPED}
+    assert copies == {*files.values()}
+    for id_, file in files.items():
         assert CATALOGUE[id_].licence.startswith("CC BY 4.0")
-        assert f"`{id_}.xz`" in text
-    assert text.count("https://doi.org/10.24432/") == len(SHIPPED)
+        assert f"`{file}`" in text
+    assert text.count("https://doi.org/10.24432/") == len(SHIPPED) - 1  # both parts of a9a have one

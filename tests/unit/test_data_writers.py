@@ -98,6 +98,38 @@ def test_writers_of_qmnist(tmp_path):
         read_idx(*files)
 
 
+@pytest.mark.parametrize("extra", [0, 7])
+def test_all_digits_with_their_writers_and_no_other_labels(tmp_path, extra):
+    """QMNIST's test part has more labels than MNIST has test images."""
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (20, 28, 28)).astype(np.uint8)
+    extended = rng.integers(0, 9, (20 + extra, 8)).astype(np.int32)
+    (tmp_path / "images.gz").write_bytes(pack(pixels, 0x08))
+    (tmp_path / "labels.gz").write_bytes(pack(extended, 0x0C))
+    files = [tmp_path / "images.gz", tmp_path / "labels.gz"]
+    X, y, writer = images.read_idx_by_writer(files, Counts())
+    np.testing.assert_array_equal(X, pixels.reshape(20, -1))
+    np.testing.assert_array_equal(y, extended[:20, 0])
+    np.testing.assert_array_equal(writer, extended[:20, 2])
+    (tmp_path / "labels.gz").write_bytes(pack(extended[:19], 0x0C))
+    with pytest.raises(DataError, match="not the extended labels"):
+        images.read_idx_by_writer(files, Counts())
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_both_parts_of_femnist_have_all_samples_with_their_writers(tmp_path, part):
+    held = release(tmp_path / f"fed_emnist_{part}.h5", (5, 3, 6))
+    with tarfile.open(tmp_path / "fed_emnist.tar.bz2", "w:bz2") as archive:
+        archive.add(tmp_path / f"fed_emnist_{part}.h5", f"fed_emnist_{part}.h5")
+    path = tmp_path / "fed_emnist.tar.bz2"
+    X, y, writer = images.read_femnist([path], Counts(rows=14), part=part, writers=3)
+    for name, (pixels, labels) in held.items():
+        np.testing.assert_allclose(X[writer == name] / 255, 1 - pixels.reshape(-1, 784), atol=0.51 / 255)
+        np.testing.assert_array_equal(y[writer == name], labels)
+    with pytest.raises(DataError, match="3 writers with 14 digits instead of 3400 writers with 14 digits"):
+        images.read_femnist([path], Counts(rows=14), part=part)
+
+
 def moving(frames=5, height=32, width=48):
     at = (np.arange(width) + 6 * np.arange(frames)[:, None]) % width
     red = np.broadcast_to((5 * at)[:, None], (frames, height, width))

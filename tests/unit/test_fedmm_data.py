@@ -48,7 +48,7 @@ def test_both_forms_of_movielens_hold_the_same_table(tmp_path, form):
     counts, sha = Counts(3, 4, nonzeros=5), content_sha256(X, y)
     dataset = replace(get("movielens_1m"), counts=counts, content_sha256=sha)
     path = ratings(tmp_path, form)
-    assert read_form(dataset, dataset.form(form), [path])[2]["counts"]["nonzeros"] == 5
+    assert read_form(dataset, dataset.form(form), [path]).meta["counts"]["nonzeros"] == 5
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,8 @@ def fetch(ids: Sequence[str], raw_dir: Path, **chosen: Any) -> None:
     from replifed.data import fetch as fetching
     from replifed.data.catalogue import CATALOGUE, PACKAGED, get
 
-    for dataset in [get(id_) for id_ in ids] or CATALOGUE.values():
+    every = [one for one in CATALOGUE.values() if one.surrogate is not None]
+    for dataset in [get(id_) for id_ in ids] or every:
         record = fetching.fetch(dataset, raw_dir, **chosen)
         files = [file["name"] for file in record["files"]]
         copy = ["the copy in the package"] * (record["form"] == PACKAGED)

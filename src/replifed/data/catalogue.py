@@ -79,10 +79,12 @@ class Dataset:
     """A data set; `id` is its name in configuration files and paths.
 
     Binary labels are stored as -1 and +1, multi-class labels as they are, targets as floats, and zeros where
-    there are no labels. An original has these `counts` and this `content_sha256`, which is None until
+    there are no labels. One that is `natural` says which client has which sample. An original has these
+    `counts` and this `content_sha256`, which is None until
     somebody has fetched an original. `forms` come originals first, in order of preference; the `surrogate` of
-    last resort is a `generator` of `replifed.data.surrogates` and its settings. `terms` of use are printed
-    whenever files are fetched.
+    last resort is a `generator` of `replifed.data.surrogates` and its settings. A data set without one is had
+    as it is or not at all, and fetched only where it is named. `terms` of use are printed whenever files are
+    fetched.
     """
 
     id: str
@@ -93,8 +95,9 @@ class Dataset:
     homepage: str
     counts: Counts
     forms: tuple[Form, ...]
-    surrogate: dict[str, Any]
+    surrogate: dict[str, Any] | None = None
     content_sha256: str | None = None
+    natural: bool = False
     terms: str = ""
 
     def form(self, name: str) -> Form:

@@ -57,6 +57,8 @@ def fetch(
     """
     record: dict[str, Any] = {"id": dataset.id, "policy": policy, "files": []}
     record |= {"form": "surrogate", "kind": "surrogate", "stamp": SURROGATE_STAMP}
+    if policy == "surrogate" and dataset.surrogate is None:
+        raise DataError(f"{dataset.id} is never generated; set data.policy: auto, or leave it out")
     if policy == "surrogate":
         write_record(raw_dir, record)
         return record
@@ -68,7 +70,7 @@ def fetch(
         form, files = search.first(allowed, network)
         if form is not None:
             record |= {"form": form.name, "kind": form.kind, "stamp": form.stamp, "files": files}
-        elif policy == "real":
+        elif policy == "real" or dataset.surrogate is None:
             raise DataError(_how_to_get(dataset, search, allowed))
         write_record(raw_dir, record)
     if record["kind"] != "original":
@@ -265,7 +267,7 @@ class _Search:
         from replifed.data.parse import read_form
 
         try:
-            meta = read_form(self.dataset, form, files)[2]
+            meta = read_form(self.dataset, form, files).meta
             if form.parser == "libsvm" and needs_pin(self.dataset, form):
                 for file in files:
                     _check_end(file)  # counts do not show that the last number was cut

@@ -47,7 +47,12 @@ class Finding(NamedTuple):
 
 
 def findings(
-    table: Table, ridge: float, *, by_client: bool = False, standardised: bool = False
+    table: Table,
+    ridge: float,
+    *,
+    by_client: bool = False,
+    standardised: bool = False,
+    tested: bool = False,
 ) -> list[Finding]:
     """Say what a data set of one's own shows.
 
@@ -57,12 +62,13 @@ def findings(
     ridge : weight of |x|^2 / 2 in the objective whose condition number is said.
     by_client : whether clients that the data name have equal weights in that objective, else samples have.
     standardised : whether features will be.
+    tested : whether samples will be kept for a test.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # of features such as 1e300
         found = statistics(table.X)
         return [
             _counts(table),
-            *_conditioning(table, found, ridge, by_client, standardised),
+            *_conditioning(table, found, ridge, by_client, whose(found.rows, tested) if standardised else ""),
             *_columns(table, found),
             *_clients(table),
         ]
@@ -109,7 +115,7 @@ def _clients(table: Table) -> Iterator[Finding]:
 
 
 def _conditioning(
-    table: Table, found: Statistics, ridge: float, by_client: bool, standardised: bool
+    table: Table, found: Statistics, ridge: float, by_client: bool, standardised: str
 ) -> Iterator[Finding]:
     task = table.meta["task"]
     curvature = _CURVATURE.get(task) or 1 / (table.y.max() + 1)
@@ -126,7 +132,7 @@ def _conditioning(
     most = "at most " if np.isnan(low) else ""
     text = f"condition number at the model zero, with the ridge {ridge:g}: {most}"
     if standardised:
-        yield Finding(f"{text}{after:.3g}, standardised {whose(found.rows)}; {before:.3g} as they are")
+        yield Finding(f"{text}{after:.3g}, standardised {standardised}; {before:.3g} as they are")
     else:
         remedy = "the order of methods may come from the units: set standardise: true"
         text += f"{before:.3g}, with standardised features {after:.3g}"

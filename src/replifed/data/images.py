@@ -15,7 +15,7 @@ import struct
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,9 @@ WRITERS, DIGITS = 350, 100
 # Writers and digits of the release's training part, by its documentation.
 RELEASE = (3383, 341_873)
 _MEMBER = "fed_emnist_digitsonly_train.h5"
+# Writers of the release with all classes, in both parts.
+_FEMNIST_WRITERS = 3400
+_SIZE = (28, 28)
 # ITU-R BT.601, as rgb2gray has it: in integers, so that every processor rounds a tie alike.
 _LUMA, _WHOLE = np.array([2989, 5870, 1140]), 10_000
 # Type of a compressed variable in a MATLAB file.
@@ -90,10 +93,39 @@ def read_writers_hdf5(
     (n,); writers are in the order of their names. The file must contain all writers and digits, as many as
     `release` says. Returns pixels (writers * digits, 784), 0 for paper and 255 for ink, and labels.
     """
+    (path,) = paths
+
+    def chosen(sizes: dict[str, int]) -> dict[str, int]:
+        names = [name for name, size in sizes.items() if size >= digits][:writers]
+        if len(names) < writers:
+            raise DataError(_too_few(path, names, writers, digits))
+        return dict.fromkeys(names, digits)
+
+    X, y, _ = _of_release(path, _MEMBER, release, chosen)
+    return X, y
+
+
+def read_femnist(
+    paths: Sequence[Path], counts: Counts, part: str, writers: int = _FEMNIST_WRITERS
+) -> tuple[NDArray[np.uint8], NDArray, NDArray]:
+    """Read a part, train or test, of TensorFlow Federated's `fed_emnist` with all 62 classes.
+
+    Returns pixels and labels of all samples as `read_writers_hdf5` does, and the writer of each.
+    """
+    (path,) = paths
+    return _of_release(path, f"fed_emnist_{part}.h5", (writers, counts.rows), lambda sizes: sizes)
+
+
+def _of_release(
+    path: Path,
+    member: str,
+    release: tuple[int, int | None],
+    choose: Callable[[dict[str, int]], dict[str, int]],
+) -> tuple[NDArray[np.uint8], NDArray, NDArray]:
+    """Read so many first samples of each writer as `choose` says, from how many each has."""
     import h5py  # takes a tenth of a second
 
-    (path,) = paths
-    with _taken_out(path) as file:
+    with _taken_out(path, member) as file:
         try:
             with h5py.File(file, "r") as archive:
                 examples = _inside(archive, "examples")
@@ -102,21 +134,25 @@ def read_writers_hdf5(
                 if held != release:
                     found, wanted = ("{} writers with {} digits".format(*part) for part in (held, release))
                     raise DataError(f"{path}: {found} instead of {wanted}")
-                names = [name for name, size in sizes.items() if size >= digits][:writers]
-                if len(names) < writers:
-                    raise DataError(_too_few(path, names, writers, digits))
-                white, y = (
-                    np.concatenate([_first(_inside(examples, name, key), digits, size) for name in names])
-                    for key, size in (("pixels", (28, 28)), ("label", ()))
-                )
-            if not (white.min() >= 0 and white.max() <= 1):
-                raise DataError(f"{path}: pixels are not between 0 and 1")
-            ink = np.round(255 * (1.0 - white)).astype(np.uint8)
-            return ink.reshape(writers * digits, -1), y.astype(np.int64)
+                chosen = choose(sizes)
+                limits.check(path, sum(chosen.values()) * math.prod(_SIZE))
+                ink, y = [], []
+                for name, size in chosen.items():
+                    ink.append(_ink(path, _first(_inside(examples, name, "pixels"), size, _SIZE)))
+                    y.append(_first(_inside(examples, name, "label"), size, ()))
+            whose = np.repeat(list(chosen), [*chosen.values()])
+            return np.concatenate(ink), np.concatenate(y).astype(np.int64), whose
         except DataError:
             raise
         except Exception as error:  # a damaged file may raise anything
             raise DataError(f"{path} is not a file of federated EMNIST digits ({error})") from error
+
+
+def _ink(path: Path, white: NDArray) -> NDArray[np.uint8]:
+    """Turn 1 for white paper and 0 for ink into 0 and 255, an image a row."""
+    if not (white.min() >= 0 and white.max() <= 1):
+        raise DataError(f"{path}: pixels are not between 0 and 1")
+    return np.round(255 * (1.0 - white)).astype(np.uint8).reshape(len(white), -1)
 
 
 def _inside(group: Any, *names: str) -> Any:
@@ -145,22 +181,22 @@ def _too_few(path: Path, names: Sized, writers: int, digits: int) -> str:
 
 
 @contextlib.contextmanager
-def _taken_out(path: Path) -> Iterator[Path]:
+def _taken_out(path: Path, wanted: str) -> Iterator[Path]:
     """Yield the HDF5 file, temporarily unpacked from its archive."""
     if ".tar" not in path.suffixes:
         yield path
         return
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder, _MEMBER)
+        out = Path(folder, wanted)
         try:
             # As a stream, in which the limit holds, and members are read in their order.
             with unpacked(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
-                member = next((one for one in archive if Path(one.name).name == _MEMBER), None)
+                member = next((one for one in archive if Path(one.name).name == wanted), None)
                 if member is None:
-                    raise DataError(f"{path} holds no {_MEMBER}")
+                    raise DataError(f"{path} holds no {wanted}")
                 packed = archive.extractfile(member) if member.isfile() else None
                 if packed is None:
-                    raise DataError(f"{path}: {_MEMBER} is not a file")
+                    raise DataError(f"{path}: {wanted} is not a file")
                 with packed, out.open("wb") as plain:
                     shutil.copyfileobj(packed, plain)
         except DataError:
@@ -174,18 +210,35 @@ def read_writers_idx(
     paths: Sequence[Path], counts: Counts, writers: int = WRITERS, digits: int = DIGITS
 ) -> tuple[NDArray[np.uint8], NDArray]:
     """Read MNIST's training images and QMNIST's extended labels, as `read_writers_hdf5` returns them."""
-    pixels, extended = map(idx_array, paths)
-    if extended.ndim != 2 or extended.shape[1] <= _WRITER or len(extended) != len(pixels):
-        raise DataError(
-            f"{paths[1]} is not the extended labels of {paths[0]}: it has shape {extended.shape}, "
-            f"for {len(pixels)} images"
-        )
+    pixels, extended = _extended(paths)
     names, sizes = np.unique(extended[:, _WRITER], return_counts=True)
     taken = names[sizes >= digits][:writers]
     if len(taken) < writers:
         raise DataError(_too_few(paths[1], taken, writers, digits))
     rows = np.concatenate([np.flatnonzero(extended[:, _WRITER] == name)[:digits] for name in taken])
     return pixels.reshape(len(pixels), -1)[rows], extended[rows, _CLASS].astype(np.int64)
+
+
+def read_idx_by_writer(paths: Sequence[Path], counts: Counts) -> tuple[NDArray[np.uint8], NDArray, NDArray]:
+    """Read MNIST's images, in their order, with classes and writers from QMNIST's extended labels.
+
+    QMNIST's test part begins with MNIST's.
+    """
+    pixels, extended = _extended(paths, more=True)
+    extended = extended[: len(pixels)]
+    return pixels.reshape(len(pixels), -1), extended[:, _CLASS].astype(np.int64), extended[:, _WRITER]
+
+
+def _extended(paths: Sequence[Path], more: bool = False) -> tuple[NDArray[np.uint8], NDArray]:
+    """Images and extended labels, of which there may be `more`."""
+    pixels, extended = map(idx_array, paths)
+    fits = len(extended) >= len(pixels) if more else len(extended) == len(pixels)
+    if extended.ndim != 2 or extended.shape[1] <= _WRITER or not fits:
+        raise DataError(
+            f"{paths[1]} is not the extended labels of {paths[0]}: it has shape {extended.shape}, "
+            f"for {len(pixels)} images"
+        )
+    return pixels, extended
 
 
 def grey(frames: Iterable[NDArray[np.uint8]]) -> NDArray[np.uint8]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.data import generated
+from replifed.data.aligned import aligned
 from replifed.data.catalogue import Counts
 from replifed.data.columns import Asked, Columns, line_of, read_csv
 from replifed.data.faults import joined
@@ -19,7 +20,7 @@ from replifed.data.parquet import read_parquet
 from replifed.data.parse import meta_of
 from replifed.data.scaling import standardise
 from replifed.data.streams import unpacked
-from replifed.data.table import Stack, Table, save
+from replifed.data.table import Stack, Table, load, save
 from replifed.data.words import NUMBER, Words, words
 from replifed.errors import DataError, one_line
 from replifed.store import limits
@@ -75,9 +76,17 @@ def names_clients(settings: Mapping[str, Any]) -> bool:
         return False
 
 
-def parse(name: str, settings: Mapping[str, Any], out: Path) -> None:
-    """Read a data set, see `read`, and write it `prepared`, completely or not at all."""
-    save(out, prepared(read(name, settings), settings))
+def parse(name: str, settings: Mapping[str, Any], out: Path, like: Path | None = None) -> None:
+    """Read a data set, see `read`, and write it `prepared`, completely or not at all.
+
+    `like` is what was written of the samples to train on, if this is their test set.
+    """
+    if like is None:
+        save(out, prepared(read(name, settings), settings))
+        return
+    train = load(like)
+    test = read(name, settings, train.meta.get("classes"))
+    save(out, aligned(test, train, settings["path"]))
 
 
 def prepared(table: Table, settings: Mapping[str, Any]) -> Table:
@@ -90,7 +99,7 @@ def prepared(table: Table, settings: Mapping[str, Any]) -> Table:
     return Table(X, table.y, {**old, **new, "standardised": whose}, table.client)
 
 
-def read(name: str, settings: Mapping[str, Any]) -> Table:
+def read(name: str, settings: Mapping[str, Any], classes: Sequence[str] | None = None) -> Table:
     """Read a data set, and check it.
 
     Parameters
@@ -102,6 +111,7 @@ def read(name: str, settings: Mapping[str, Any]) -> Table:
         clients named by the data would be ignored). Labels become -1 and +1, targets of least squares stay as
         they are, and classes become 0 to C - 1; clients are numbered. The metadata of the table hold the ids
         of clients and the names of classes and of features, as strings. Features are not standardised yet.
+    classes : of the samples to train on, if this is a test set, which may lack some, but has no others.
 
     Raises
     ------
@@ -122,13 +132,13 @@ def read(name: str, settings: Mapping[str, Any]) -> Table:
         except (OSError, MemoryError) as error:
             raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
         checks: list[Callable[[], Any]] = [
-            lambda: _targets(path, loss, *_numbers(settings, columns.label, loss)),
+            lambda: _targets(path, loss, *_numbers(settings, columns.label, loss), classes),
             lambda: _numbered(settings, columns.client),
             lambda: _check_table(name, settings, columns),
         ]
-        (y, classes), (client, ids), X = _all_sound(path, columns.faults, checks)
+        (y, found), (client, ids), X = _all_sound(path, columns.faults, checks)
         meta = meta_of(name, LOSSES[loss], form, "original", "", X, y)
-        meta |= {"classes": classes} if classes else {}
+        meta |= {"classes": found} if found else {}
         meta |= {"columns": columns.names} if columns.names else {}
     return Table(X, y, meta if ids is None else {**meta, "clients": ids}, client)
 
@@ -198,9 +208,18 @@ def _numbers(
     return label, None
 
 
-def _targets(path: str, loss: str, y: NDArray, words: list[str] | None) -> tuple[NDArray, list[str]]:
-    """Return the labels as the loss expects them, and the names of classes."""
+def _targets(
+    path: str, loss: str, y: NDArray, words: list[str] | None, known: Sequence[str] | None = None
+) -> tuple[NDArray, list[str]]:
+    """Return the labels as the loss expects them, and the names of classes, which may be `known`."""
     labels, number = np.unique(y, return_inverse=True)
+    if known:
+        names = words or [f"{label:g}" for label in labels]
+        if other := [name for name in names if name not in known]:
+            listed = ", ".join(known[:5]) + ", ..." * (len(known) > 5)
+            raise DataError(f"{path}: the class {other[0]} is none of the samples to train on ({listed})")
+        number = np.array([known.index(name) for name in names])[number]
+        return np.where(number == 1, 1, -1) if loss == "logistic" else number, [*known]
     few = ", ".join(words[:5] if words else [f"{label:g}" for label in labels[:5]])
     if loss == "logistic":
         if len(labels) != 2:

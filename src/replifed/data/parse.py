@@ -7,6 +7,7 @@ since. Then counts and content hash are compared with the catalogue, since no pa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,8 @@ from replifed.store.hashes import file_hash
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    Parsed = tuple[csr_matrix | NDArray, NDArray]
+    # Features, labels, and of natural data the client of each sample, by its name.
+    Parsed = tuple[csr_matrix | NDArray, NDArray] | tuple[NDArray, NDArray, NDArray]
 
 
 def parse(dataset: Dataset, raw_dir: Path, out: Path) -> dict[str, Any]:
@@ -37,22 +39,21 @@ def parse(dataset: Dataset, raw_dir: Path, out: Path) -> dict[str, Any]:
         from replifed.data.surrogates import generate
 
         X, y = generate(dataset)
-        meta = meta_of(dataset.id, dataset.task, "surrogate", "surrogate", SURROGATE_STAMP, X, y)
+        origin = ("surrogate", "surrogate", SURROGATE_STAMP)
+        table = Table(X, y, meta_of(dataset.id, dataset.task, *origin, X, y))
     else:
         form = dataset.form(record["form"])
-        X, y, meta = read_form(dataset, form, _verified_files(form, raw_dir / dataset.id, record))
-    save(out, Table(X, y, meta))
-    return meta
+        table = read_form(dataset, form, _verified_files(form, raw_dir / dataset.id, record))
+    save(out, table)
+    return table.meta
 
 
-def read_form(
-    dataset: Dataset, form: Form, paths: Sequence[Path]
-) -> tuple[csr_matrix | NDArray, NDArray, dict[str, Any]]:
-    """Parse the files of a form and compare them with the catalogue; returns X, y and metadata."""
+def read_form(dataset: Dataset, form: Form, paths: Sequence[Path]) -> Table:
+    """Parse the files of a form and compare them with the catalogue."""
     counts, sha256 = dataset.expected(form)
     most = max(limits.DEFAULT, *(file.unpacked for file in form.files))
     with limits.limit(most, f"it is not {dataset.id}, or its record lacks `unpacked`"):
-        X, y = PARSERS[form.parser](paths, counts)
+        X, y, *owner = PARSERS[form.parser](paths, counts)
     names = ", ".join(map(str, paths))
     y = _labels(dataset, y, names)
     meta = meta_of(dataset.id, dataset.task, form.name, form.kind, form.stamp, X, y)
@@ -60,7 +61,10 @@ def read_form(
         causes = [texts.first_fault(path, counts.features) for path in paths if form.parser == "libsvm"]
         because = "".join(f" ({cause})" for cause in causes if cause)
         raise DataError(f"{names}: not the expected content of {dataset.id}: {difference}{because}")
-    return X, y, meta
+    if not owner:
+        return Table(X, y, meta)
+    clients, number = np.unique(owner[0], return_inverse=True)
+    return Table(X, y, {**meta, "clients": [str(name) for name in clients]}, number.astype(np.int32))
 
 
 PARSERS: dict[str, Callable[[Sequence[Path], Counts], Parsed]] = {
@@ -70,6 +74,9 @@ PARSERS: dict[str, Callable[[Sequence[Path], Counts], Parsed]] = {
     "ratings": texts.read_ratings,
     "writers_hdf5": images.read_writers_hdf5,
     "writers_idx": images.read_writers_idx,
+    "idx_by_writer": images.read_idx_by_writer,
+    "femnist": partial(images.read_femnist, part="train"),
+    "femnist_test": partial(images.read_femnist, part="test"),
     "mp4": images.read_mp4,
     "mat_frames": images.read_mat,
 }

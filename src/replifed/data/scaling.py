@@ -86,8 +86,10 @@ def _blocks(X: csr_matrix, unit: NDArray | None = None) -> Iterator[tuple[NDArra
         yield k, x if unit is None else x / unit[k]
 
 
-def whose(samples: int) -> str:
+def whose(samples: int, tested: bool = False) -> str:
     """Say whose statistics are taken."""
+    if tested:
+        return f"with the statistics of the training samples (here of all {samples})"
     return f"with the statistics of all {samples} samples, none of which is kept for a test"
 
 
@@ -97,13 +99,18 @@ def standardise(X: csr_matrix) -> tuple[csr_matrix, str]:
     Columns get the mean zero and the deviation one. Those that are mostly zeros, constant, or of zeros and
     ones are only divided, by the root mean square of the values that are not zero.
     """
+    return scaled(X, statistics(X).scaling()), whose(X.shape[0])
+
+
+def scaled(X: csr_matrix, scaling: Scaling) -> csr_matrix:
+    """Return the table with each column shifted and divided."""
     from scipy.sparse import csr_matrix, vstack
 
     n = X.shape[0]
-    shift, scale, centred = statistics(X).scaling()
+    shift, scale, centred = scaling
     places = np.flatnonzero(centred)
     if not places.size:
-        return csr_matrix((X.data / scale[X.indices], X.indices, X.indptr), X.shape), whose(n)
+        return csr_matrix((X.data / scale[X.indices], X.indices, X.indptr), X.shape)
     blocks, step = [], max(1, _BLOCK * n // max(X.nnz, 1))
     for begin in range(0, n, step):
         rows = X[begin : begin + step]
@@ -112,4 +119,4 @@ def standardise(X: csr_matrix) -> tuple[csr_matrix, str]:
         rows = (rows - csr_matrix(means, shape=rows.shape)).tocsr()
         rows.data /= scale[rows.indices]
         blocks.append(rows)
-    return canonical(vstack(blocks, format="csr")), whose(n)
+    return canonical(vstack(blocks, format="csr"))

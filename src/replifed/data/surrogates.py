@@ -34,7 +34,7 @@ _BATCH = 4_000_000
 
 def generate(dataset: Dataset) -> tuple[csr_matrix | NDArray, NDArray]:
     """Return the features and labels of a data set's surrogate, like those of a parsed table."""
-    settings = dict(dataset.surrogate)
+    settings = dict(dataset.surrogate or {})
     draw = GENERATORS[settings.pop("generator")]
     world = generator(0, 0, None, f"surrogate world {settings.pop('world', dataset.id)}")
     sample = generator(0, 0, None, f"surrogate sample {dataset.id}")

@@ -40,7 +40,7 @@ def targets(table: Table) -> dict[str, list[str]]:
         **{paper: [*table[f"paper_report:{paper}"].before, f"paper_report:{paper}"] for paper in papers},
         **on_demand,
         "compare": compared,
-        "data": [f"parse:{dataset}" for dataset in CATALOGUE],
+        "data": [f"parse:{one.id}" for one in CATALOGUE.values() if one.surrogate is not None],
         **{job.kind: [job.key] for job in table.values() if not job.name},
         **{name: [] for name in WITHOUT_FILES},
     }
