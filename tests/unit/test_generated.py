@@ -56,4 +56,4 @@ def test_a_comparison_knows_them_by_name():
     assert {made[name]["problem"] for name in made if name != "a9a"} == {"softmax"}
     with pytest.raises(ConfigError, match=r"did you mean 'digits'\?"):
         load(given={"comparison": {"data": ["digit"]}})
-    assert not {*comparison.IMAGES} & {*load()["compare"]["experiments"]}
+    assert not {*comparison.OFFERED} & {*load()["compare"]["experiments"]}

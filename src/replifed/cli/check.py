@@ -75,6 +75,12 @@ def add(commands: Any) -> None:
     compare.add_argument("--average", metavar="NAME", help=text)
     text = "run methods whose papers have no form for cohorts, too, with all clients"
     compare.add_argument("--everyone", action="store_const", const=True, help=text)
+    text = "samples kept for accuracy: a share of each client's, such as 20%%; official; or official,20%%"
+    compare.add_argument("--test", metavar="SHARE", help=text)
+    text = "clients that never take part, such as 2 or 10%%, whose kept samples are tested, too"
+    compare.add_argument("--new-clients", type=_number, metavar="K", help=text)
+    text = "what searches look at: objective (default), or accuracy on a share of the training samples"
+    compare.add_argument("--tune-on", choices=("objective", "accuracy"), help=text)
     compare.add_argument(
         "--vary",
         action="store_true",
@@ -107,6 +113,7 @@ def _words(text: str) -> list[str]:
 def _compare(arguments: argparse.Namespace) -> int:
     from replifed.settings.cohorts import KEYS as COHORTS
     from replifed.settings.comparison import errors, with_offered
+    from replifed.settings.held_out import KEYS as TESTS
 
     if not (
         arguments.methods or arguments.data or arguments.against or arguments.config or arguments.configfile
@@ -119,7 +126,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         raise ConfigError("two methods have the same name; give them as NAME=FILE:CLASS")
     for source in methods.values():
         _check_own(source)
-    keys = ("data", "against", "partition", "clients", "sizes", *COHORTS, "everyone")
+    keys = ("data", "against", "partition", "clients", "sizes", *COHORTS, "everyone", *TESTS)
     requested = {key: getattr(arguments, key) for key in keys if getattr(arguments, key) not in (None, [])}
     if arguments.vary:
         requested["vary"] = {}
@@ -128,7 +135,8 @@ def _compare(arguments: argparse.Namespace) -> int:
     config = with_offered({**loaded, "methods": methods, "comparison": merged})
     if not arguments.config:  # else the workflow checks all of it
         for (section, *key), text in errors(config):
-            raise ConfigError(f"--{key[0]}: {text}" if section == "comparison" else text)
+            option = str(key[0]).replace("_", "-")
+            raise ConfigError(f"--{option}: {text}" if section == "comparison" else text)
     look_at(config, config["comparison"].get("data") or config["datasets"])
     if arguments.reference and not arguments.config and not arguments.dry_run:
         requested |= _taken(config, arguments)
@@ -137,7 +145,16 @@ def _compare(arguments: argparse.Namespace) -> int:
     status = call_snakemake("compare", arguments, settings)
     if status == 0 and not arguments.dry_run:
         folder = Path(loaded["paths"]["figures"], "compare")
-        names = ["fig1.pdf", "table1.md", "pairs.md", "cohorts.md", "partition.pdf", "heterogeneity.md"]
+        names = [
+            "fig1.pdf",
+            "accuracy.pdf",
+            "table1.md",
+            "accuracies.md",
+            "pairs.md",
+            "cohorts.md",
+            "partition.pdf",
+            "heterogeneity.md",
+        ]
         names += ["vary.pdf", "vary_axes.md"] if arguments.vary else []
         files = [folder / name for name in (*names, "report.html")]
         made = [file for file in files if file.is_file()]

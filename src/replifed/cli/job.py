@@ -48,7 +48,7 @@ def _parse(job: Entry) -> None:
 def _own_dataset(job: Entry) -> None:
     from replifed.data import own
 
-    own.parse(job.name, job.settings, job.out[0])
+    own.parse(job.name, job.settings, job.out[0], job.first("data"))
 
 
 def _partition(job: Entry) -> None:
@@ -63,7 +63,7 @@ def _tune(job: Entry) -> None:
 
     paper, experiment, method = job.name.split("/")
     data, partition, leader = job.first("data"), job.first("partition"), job.first("leader")
-    jobs.tune(paper, experiment, method, job.settings, data, partition, job.out[0], leader)
+    jobs.tune(paper, experiment, method, job.settings, data, partition, job.out[0], leader, **_own_test(job))
 
 
 def _run(job: Entry) -> None:
@@ -75,7 +75,14 @@ def _run(job: Entry) -> None:
     if "share" in job.options:
         method, number = method.rsplit(".", 1)
         share = int(number), job.options["share"]
-    jobs.run(paper, experiment, method, job.settings, data, partition, tuned, job.out[0], share)
+    out, more = job.out[0], _own_test(job)
+    jobs.run(paper, experiment, method, job.settings, data, partition, tuned, out, share, **more)
+
+
+def _own_test(job: Entry) -> dict[str, Path]:
+    """Return the data set's own test set, if the job reads it."""
+    test = job.first("test")
+    return {} if test is None else {"test": test}
 
 
 def _join(job: Entry) -> None:

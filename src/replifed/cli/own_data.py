@@ -70,6 +70,7 @@ def look_at(config: Mapping[str, Any], names: Iterable[str]) -> None:
             problem["ridge"],
             by_client=settings.get("partition") == "given" and settings.get("weights") != "samples",
             standardised=settings.get("standardise", False),
+            tested="test" in config.get("comparison", {}),
         )
         print("\n  ".join([f"{name} ({settings['path']}):", *map(str, found)]))
     if faults:

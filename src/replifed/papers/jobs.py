@@ -34,15 +34,19 @@ def tune(
     partition: Path | None,
     out: Path,
     leader: Path | None = None,
+    *,
+    test: Path | None = None,
 ) -> None:
     """Search a method's step sizes; writes the choice and the whole curve as JSON.
 
-    `leader` is what the search of the method `tuning.leader` wrote, where this one is to take its step, too.
+    `test` is the data set's own test set, where a comparison uses it. `leader` is what the search of the
+    method `tuning.leader` wrote, where this one is to take its step, too.
     """
     from replifed.store.tuned import read_tuned, write_tuned
 
     table, split = _data(data, partition)
     led = {} if leader is None else {"leader": read_tuned(leader, settings["tuning"]["leader"], settings)}
+    led |= _test(test)
     progress = Lines(paper, experiment, method)
     found = _part(paper, "experiments").tune(method, typed(paper, settings), table, split, progress, **led)
     write_tuned(out, found, _provenance(paper, method, settings, table))
@@ -58,10 +62,13 @@ def run(
     tuned: Path | None,
     out: Path,
     share: tuple[int, int] | None = None,
+    *,
+    test: Path | None = None,
 ) -> None:
     """Run one method with all its settings; writes its history.
 
     A `share`, its number from 1 and how many there are, is of some repetitions, for `store.histories.join`.
+    `test` is as of `tune`.
     """
     from replifed.store.histories import SHARE, write_history
     from replifed.store.tuned import read_tuned
@@ -74,7 +81,8 @@ def run(
 
         own = share_of_run(settings, *share)
     progress = Lines(paper, experiment, method)
-    frame = _part(paper, "experiments").run(method, typed(paper, own), choice, table, split, progress)
+    run_of = _part(paper, "experiments").run
+    frame = run_of(method, typed(paper, own), choice, table, split, progress, **_test(test))
     if tuned and choice is not None:
         check_apart(tuned, choice, frame)
     meta = _provenance(paper, method, settings, table)
@@ -372,6 +380,14 @@ def _data(data: Path | None, partition: Path | None) -> tuple[Any, Any]:
 
     table = load(data)
     return table, None if partition is None else store.load(partition, samples=len(table.y))
+
+
+def _test(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    from replifed.data.table import load
+
+    return {"test": load(path)}
 
 
 def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str, Any]:

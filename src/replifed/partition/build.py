@@ -76,7 +76,8 @@ def build(
     * "equal_kmeans": each cluster is a client, the same in all replicates. Settings are count, rows, columns
       and choice: the densest columns of a sparse `X`, and its densest or random rows, are clustered; other
       samples have client -1.
-    * "given": the clients of the data set, `given` (n,).
+    * "given": the clients of the data set, `given` (n,), or so many `clients` of them, drawn in each
+      replicate; samples of the others have client -1.
     * a name in `rules.RULES`, with the settings of `rules.split`; the clusters are then the labels.
 
     Clusters are the same in all `replicates` (names); shards are cut and assigned independently in each.
@@ -103,8 +104,18 @@ def build(
         if given is None:
             raise DataError("it does not say which client has which sample; choose another partition")
         cluster = given.astype(np.int32)
-        clients = dict.fromkeys(replicates, cluster)
-        tables = dict.fromkeys(replicates, client_table(cluster, np.zeros_like(cluster), y, 0))
+        if "clients" not in settings:
+            clients = dict.fromkeys(replicates, cluster)
+            tables = dict.fromkeys(replicates, client_table(cluster, np.zeros_like(cluster), y, 0))
+        else:
+            clients, tables = {}, {}
+            for replicate in replicates:
+                rng = generator(seed, replicate, None, "partition")
+                clients[replicate] = client = _some(cluster, settings["clients"], rng)
+                kept = client >= 0
+                names, number = np.unique(client[kept], return_inverse=True)
+                table = client_table(number, np.zeros(kept.sum(), np.int32), y[kept], 0)
+                tables[replicate] = table.assign(client=names)
     elif criterion in ("kmeans", "labels"):
         by_label = criterion == "labels"
         cluster = clusters.label_clusters(y, count) if by_label else clusters.kmeans_clusters(X, count, start)
@@ -124,6 +135,14 @@ def build(
         raise ConfigError(unknown_name("kind of clusters", criterion, known))
     table = pd.concat([rows.assign(replicate=name) for name, rows in tables.items()], ignore_index=True)
     return Partition(cluster, clients, meta), table[["replicate", *table.columns.drop("replicate")]]
+
+
+def _some(given: NDArray, count: int, rng: Generator) -> NDArray[np.int32]:
+    """Draw clients, and return the client of each sample (n,), -1 for those of the others."""
+    names = np.unique(given)
+    if count > len(names):
+        raise DataError(f"it names {len(names)} clients, not {count}; ask for fewer")
+    return np.where(np.isin(given, rng.permutation(names)[:count]), given, -1).astype(np.int32)
 
 
 def split_shards(cluster: NDArray, parts: int, rng: Generator) -> NDArray[np.int32]:

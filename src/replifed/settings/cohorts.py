@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from replifed.algorithms.base import without_form
 from replifed.algorithms.registry import method_class
 from replifed.errors import ConfigError
 from replifed.network.participation import Asked
-from replifed.settings import partitions
+from replifed.settings import held_out, partitions
 from replifed.settings.messages import Error
 
 KEYS = ("cohort", "availability", "average")
@@ -91,4 +92,9 @@ def _clients(problem: Mapping[str, Any], requested: Mapping[str, Any]) -> int | 
     if "partition" not in problem:
         return problem["clients"]
     _, split = partitions.split_anew("", problem, requested)
-    return partitions.stated(split["partition"]).get("clients")
+    clients = partitions.stated(split["partition"]).get("clients")
+    if clients is None or "new_clients" not in requested:
+        return clients
+    with suppress(ValueError):  # which has its own error
+        clients -= held_out.number(requested["new_clients"], clients)
+    return clients

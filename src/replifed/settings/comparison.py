@@ -12,14 +12,18 @@ from replifed.data.catalogue import CATALOGUE, offered
 from replifed.data.generated import FORMS, is_generated, settings_of
 from replifed.errors import unknown_name
 from replifed.parts import COMPARED
-from replifed.settings import cohorts, partitions, variations
+from replifed.settings import cohorts, held_out, partitions, variations
 from replifed.settings.fields import Loss
 from replifed.settings.messages import Error
 
 # Kinds of problems that every method can run on, named by their losses.
 _EVERY_METHOD = get_args(Loss)
-# Data sets of the catalogue that a comparison has if it names them; and samples of a client, at most.
-IMAGES = ("mnist", "fashion_mnist")
+# Data sets of the catalogue that a comparison has if it names them: their problem, partition and number of
+# clients; and samples of a client, at most.
+OFFERED = {
+    **dict.fromkeys(("mnist", "fashion_mnist"), ("softmax", "kmeans", partitions.CLIENTS)),
+    **dict.fromkeys(("mnist_writers", "femnist"), ("softmax", "given", 50)),
+}
 _SAMPLES = 300
 
 
@@ -41,6 +45,7 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
         against = [method for method in _against(known[name], requested) if method not in out]
         own = [method for method in custom if method not in out]
         changed, whole = cohorts.with_cohort(name, known[name], requested)
+        changed, whole = held_out.with_test(changed, whole, requested, config.get("datasets", {}))
         key, problem = partitions.split_anew(changed, whole, requested)
         experiments[key] = {**problem, "methods": [*against, *own]}
         if "vary" in requested:
@@ -59,6 +64,9 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
             "left_out": cohorts.reasons(requested, config, _compared(config, known)),
         }
         artefacts["cohorts"] = {"kind": "table", "runs": runs, "settings": said}
+    if "test" in requested:
+        artefacts["accuracy"] = {"kind": "figure", "runs": runs}
+        artefacts["accuracies"] = {"kind": "table", "runs": runs}
     if designs:
         varied = {key: one for design in designs.values() for key, one in design.experiments.items()}
         runs = {key: one["methods"] for key, one in varied.items()}
@@ -84,7 +92,7 @@ def _compared(config: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
 
 def _data(config: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
     """Return the problems of the comparison, which may be misspelt: by default those for every method."""
-    every = [name for name, one in known.items() if one["problem"] in _EVERY_METHOD and name not in IMAGES]
+    every = [name for name, one in known.items() if one["problem"] in _EVERY_METHOD and name not in OFFERED]
     return config.get("comparison", {}).get("data") or every
 
 
@@ -124,17 +132,19 @@ def problems(config: Mapping[str, Any]) -> dict[str, Any]:
     del model["samples"]  # what limits a client's samples is said of the data set itself
     custom = {}
     for name, one in config.get("datasets", {}).items():
-        kind, number = one.get("partition", "kmeans"), one.get("clients", partitions.CLIENTS)
+        kind, number = one.get("partition", "kmeans"), one.get("clients")
         section = partitions.partition(kind, number, one.get("sizes", "equal"))
         of_data = {key: one[key] for key in ("weights", "samples") if key in one}
         custom[name] = {**model, "problem": one["loss"], "dataset": name, "partition": section, **of_data}
-    images = {name: _of_images(model, name) for name in IMAGES}
-    return {**images, **known, **custom}
+    offered = {name: _offered(model, name, *one) for name, one in OFFERED.items()}
+    return {**offered, **known, **custom}
 
 
-def _of_images(model: Mapping[str, Any], name: str) -> dict[str, Any]:
-    section = partitions.partition("kmeans", partitions.CLIENTS)
-    return {**model, "problem": "softmax", "dataset": name, "partition": section, "samples": _SAMPLES}
+def _offered(
+    model: Mapping[str, Any], name: str, problem: str, partition: str, clients: int
+) -> dict[str, Any]:
+    section = partitions.partition(partition, clients)
+    return {**model, "problem": problem, "dataset": name, "partition": section, "samples": _SAMPLES}
 
 
 def errors(config: Mapping[str, Any]) -> Iterator[Error]:
@@ -155,9 +165,11 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
         yield from found
         return
     known = problems(config)
-    for name in datasets:
+    for name, one in datasets.items():
         if name in config[COMPARED]["experiments"] or name in CATALOGUE:
             yield ("datasets", name), f"{name} is a built-in data set; give yours another name"
+        if "test" in one and held_out.name_of(name) in datasets:
+            yield ("datasets", name, "test"), f"{held_out.name_of(name)} is another data set; rename one"
     for name in requested.get("data") or ():
         if name not in known:
             yield (
@@ -170,9 +182,10 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
     for name in requested.get("against") or ():
         if used and name not in compared:  # without problems, these have an error already
             yield ("comparison", "against"), unknown_name("method on these problems", name, compared)
+    there = {name: known[name] for name in _data(config, known) if name in known}
     if not [name for name in requested.get("against") or () if name not in compared]:
-        there = {name: known[name] for name in _data(config, known) if name in known}
         yield from cohorts.errors(requested, config, there, _compared(config, known) if there else [])
+    yield from held_out.errors(requested, there, datasets)
     for one in used if "vary" in requested else ():
         yield from variations.errors(requested, [*config.get("methods", {}), *_against(one, requested)])
 
@@ -199,7 +212,7 @@ def _unsplittable(requested: Mapping[str, Any], problems: Mapping[str, Any]) -> 
         built_in = CATALOGUE.get(one["dataset"])
         for key, text in partitions.faults(changes, partitions.stated(one["partition"])["partition"]):
             yield ("comparison", key), f"{name}: {text}"
-        if built_in and changes.get("partition") == "given":
+        if built_in and changes.get("partition") == "given" and not built_in.natural:
             yield (
                 ("comparison", "partition"),
                 f"given is not allowed: {name} does not say which client has what",
@@ -214,8 +227,7 @@ def _missing_files(datasets: Mapping[str, Any]) -> Iterator[Error]:
         from replifed.data.own import file_of, is_there
 
         for name, one in datasets.items():
-            if not is_there(one):
-                yield (
-                    ("datasets", name, "path"),
-                    f"{file_of(one)} does not exist; give the file with the data",
-                )
+            for key in ("path", "test"):
+                if key in one and not is_there(own := {**one, "path": one[key]}):
+                    text = f"{file_of(own)} does not exist; give the file with the data"
+                    yield ("datasets", name, key), text

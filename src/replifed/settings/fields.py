@@ -162,14 +162,14 @@ COHORT = "clients that take part in a round, such as 10 or 10%; by default all"
 AVAILABILITY = "who can take part: uniform, by-size, markov:ON,OFF or cyclic:GROUPS; uniform by default"
 EVERYONE = "run methods without a form for cohorts with all clients; by default they are listed, not run"
 AVERAGE = "own, or another scheme of methods that average with p_i: scaled, completed or transformed"
+TEST = "samples kept for accuracy: a share of each client's, such as 20%; official; or official,20%"
+NEW_CLIENTS = "clients that never take part, such as 2 or 10%, whose kept samples are tested, too"
 
 
 class CustomDataset(Settings):
     """A custom data set; it joins the comparison."""
 
-    path: Text = Field(
-        description="a file, or FILE.py:FUNCTION, which returns features, labels, maybe clients"
-    )
+    path: Text = Field(description="a file, or FILE.py:FUNCTION, which returns features, labels, clients")
     form: Maybe[Literal["libsvm", "csv", "parquet", "npz", "python", "generated"]] = Field(
         None, description="by default what the path's ending says"
     )
@@ -180,20 +180,19 @@ class CustomDataset(Settings):
         None, description="columns of words, each of which becomes a feature of zeros and ones (csv, parquet)"
     )
     standardise: Maybe[bool] = Field(
-        None,
-        description="whether features get the mean 0 and the deviation 1, over the training samples; those "
-        "that are mostly zeros are only divided",
+        None, description="whether features get the mean 0 and the deviation 1; those mostly zero are divided"
     )
     loss: Loss = Field(
         "logistic", description="loss of the models: for two kinds of labels, targets, or classes"
     )
     partition: Maybe[Text] = Field(None, description=f"{_BY_NAME}; kmeans if the data name no clients")
-    clients: Maybe[Count] = Field(None, description="number of clients, 10 by default; not with given")
+    clients: Maybe[Count] = Field(None, description="number of clients, 10 by default, with given all")
     sizes: Maybe[Text] = Field(None, description=_SIZES)
     weights: Literal["equal", "samples"] = Field(
         "equal", description="p_i in F = sum_i p_i f_i: 1/N, or the client's share of the samples"
     )
     samples: Maybe[Count] = Field(None, description="maximum number of a client's samples; by default all")
+    test: Maybe[Text] = Field(None, description="file of its own test set, which is read in the same way")
     rows: Maybe[Count] = Field(None, description="samples that it must have")
     features: Maybe[Count] = Field(None, description="features that it must have")
     limit_gb: Maybe[Positive] = Field(
@@ -224,9 +223,7 @@ class Compare(Settings):
     """Problems and methods of `snakemake compare`."""
 
     data: Maybe[Several[Name]] = Field(None, description="problems of `cross`; by default all logistic ones")
-    against: Maybe[Several[Name]] = Field(
-        None, description="built-in methods; by default all on these problems"
-    )
+    against: Maybe[Several[Name]] = Field(None, description="built-in methods; by default all that there are")
     partition: Maybe[Text] = Field(None, description=f"{_BY_NAME}; by default each problem's own")
     clients: Maybe[Count] = Field(None, description="number of clients; by default each problem's own")
     sizes: Maybe[Text] = Field(None, description=_SIZES)
@@ -234,6 +231,9 @@ class Compare(Settings):
     availability: Maybe[Text] = Field(None, description=AVAILABILITY)
     average: Maybe[Average] = Field(None, description=AVERAGE)
     everyone: Maybe[bool] = Field(None, description=EVERYONE)
+    test: Maybe[Text] = Field(None, description=TEST)
+    new_clients: Maybe[Clients] = Field(None, description=NEW_CLIENTS)
+    tune_on: Maybe[Literal["objective", "accuracy"]] = Field(None, description="what searches look at")
     vary: Maybe[Vary] = Field(
         None, description="repeat the comparison under other settings, of one method and at most three rivals"
     )
@@ -284,6 +284,9 @@ class Given(Settings):
     """A split of a data set between clients that the data set names."""
 
     clusters: Literal["given"] = Field(description="criterion by which samples are grouped")
+    clients: Maybe[Count] = Field(
+        None, description="so many of them, drawn in each repetition; by default all"
+    )
 
 
 class EqualClusters(Settings):

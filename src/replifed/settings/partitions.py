@@ -65,11 +65,15 @@ def _positive(key: str, kind: type, text: str) -> dict[str, Any]:
     return {key: number}
 
 
-def partition(name: str, clients: int, sizes: str = "equal") -> dict[str, Any]:
-    """Return the section `partition` of an experiment."""
+def partition(name: str, clients: int | None = None, sizes: str = "equal") -> dict[str, Any]:
+    """Return the section `partition` of an experiment.
+
+    There are `CLIENTS` by default; of those that the data name all, or as many, drawn in each repetition.
+    """
     named = rule(name)
     if name == "given":
-        return named
+        return named if clients is None else {**named, "clients": clients}
+    clients = CLIENTS if clients is None else clients
     if name == "kmeans":  # as many clusters as clients, and each client has samples of two
         return {"clusters": "kmeans", "count": clients, "parts": 2, "shards_per_client": 2}
     return {**named, "clients": clients, "spread": spread(sizes)}
@@ -83,7 +87,7 @@ def stated(section: Mapping[str, Any]) -> dict[str, Any]:
     """
     kind = section["clusters"]
     if kind == "given":
-        return {"partition": kind}
+        return {"partition": kind, **({"clients": section["clients"]} if "clients" in section else {})}
     if "clients" not in section:
         shards = section["count"] * section["parts"]
         return {"partition": kind, "clients": shards // section["shards_per_client"]}
@@ -103,8 +107,10 @@ def split_anew(
     before = stated(problem["partition"])
     if changes.get("partition") in ("given", "kmeans"):
         before.pop("sizes", None)
-    keys = {"partition": "", "clients": CLIENTS, **before, **changes}
-    section = partition(keys["partition"], keys["clients"], keys.get("sizes", "equal"))
+    if changes.get("partition", before["partition"]) == "given" != before["partition"]:
+        before.pop("clients", None)
+    keys = {**before, **changes}
+    section = partition(keys["partition"], keys.get("clients"), keys.get("sizes", "equal"))
     changed = {**problem, "partition": section}
     if "spread" in section and (most := changed.pop("samples", None)):
         # What bounds a client's samples is then their mean, so that sizes may differ.
@@ -126,11 +132,6 @@ def faults(keys: Mapping[str, Any], before: str = "kmeans") -> Iterator[tuple[st
     except ValueError as error:
         yield key, str(error)
         return
-    if kind == "given" and "clients" in keys:
-        yield (
-            "clients",
-            f"{keys['clients']} is not allowed: with the partition given, the data name the clients",
-        )
     if kind in ("given", "kmeans") and "sizes" in keys:
         yield "sizes", f"{keys['sizes']} is not allowed with the partition {kind}; set iid, or another one"
 

@@ -19,6 +19,7 @@ from replifed.errors import ConfigError
 from replifed.logs.files import find
 from replifed.parts import COMPARE, COMPARED, finding_file, folder_of, part, sentences_file
 from replifed.settings import needs
+from replifed.settings.held_out import OFFICIAL, name_of
 from replifed.settings.subsets import settings_for, shown_experiments
 from replifed.store.provenance import canonical_json, source_listing
 
@@ -241,8 +242,15 @@ def _of_data(config: Settings) -> Iterator[Job]:
 
         settings = {key: value for key, value in one.items() if key not in ("partition", "clients", "sizes")}
         settings["partition_stated"] = "partition" in one or "partition" in config.get("comparison", {})
+        if "test" in config.get("comparison", {}):  # then it is done where it is known what is trained on
+            settings.pop("standardise", None)
         sources, said = ["replifed.data.own"], f"{name}: read and check"
-        yield Job(f"own_dataset:{name}", said, {}, [file_of(one)], settings, sources=sources)
+        test, key = settings.pop("test", None), f"own_dataset:{name}"
+        yield Job(key, said, {}, [file_of(one)], settings, sources=sources)
+        if test is not None:
+            own = {k: v for k, v in settings.items() if k not in ("rows", "features")} | {"path": test}
+            said = f"{name}: read and check its test set"
+            yield Job(f"{key}_test", said, {"data": key}, [file_of(own)], own, sources=sources)
 
 
 def _of_paper(config: Settings, paper: str) -> Iterator[Job]:
@@ -442,6 +450,8 @@ def _problem(config: Settings, paper: str, experiment: str) -> dict[str, str]:
     if "dataset" in section:
         kind = "own_dataset" if section["dataset"] in config.get("datasets", {}) else "parse"
         found["data"] = f"{kind}:{section['dataset']}"
+        if section.get("test") == OFFICIAL:
+            found["test"] = f"{kind}:{name_of(section['dataset'])}"
     if "partition" in section:
         found["partition"] = f"partition:{_owner(config, paper, experiment)}/{experiment}"
     return found

@@ -122,7 +122,10 @@ def _heterogeneity(inputs: Any) -> pd.DataFrame:
     for experiment in inputs.experiments():
         data, partition = inputs.data(experiment), inputs.partition(experiment)
         held = [(client >= 0, client) for client in partition.clients.values()]
-        splits = pd.DataFrame([summary(client[of], data.y[of]) for of, client in held])
+        numbered = (np.unique(client[of], return_inverse=True)[1] for of, client in held)
+        splits = pd.DataFrame(
+            [summary(number, data.y[of]) for number, (of, _) in zip(numbered, held, strict=True)]
+        )
         rows.append(
             {
                 "experiment": experiment,

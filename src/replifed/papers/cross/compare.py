@@ -10,7 +10,7 @@ from replifed.claims.pairs import matrix
 from replifed.claims.targets import within_reach
 from replifed.figures.artefact import Made, by_name
 from replifed.figures.curves import visible_range, with_margin
-from replifed.papers.cross import clients, cohorts, vary
+from replifed.papers.cross import accuracy, clients, cohorts, vary
 from replifed.papers.cross.figures import (
     AUDITED,
     FLOOR,
@@ -63,6 +63,7 @@ FIGURES = by_name(
         lines=cohorts.lines_of,  # when it is drawn: this imports custom methods
         limits=_ends,
     ),
+    accuracy.PICTURE,
     clients.PICTURE,
     vary.PICTURE,
 )
@@ -82,6 +83,7 @@ TABLES = by_name(
         lambda inputs: all_pairs(inputs, _targets),
         lambda frame: matrix(frame, cohorts.labels_of(frame)) or _NO_PAIRS,
     ),
+    accuracy.TABLE,
     clients.HETEROGENEITY,
     clients.NAMED,
     cohorts.TABLE,

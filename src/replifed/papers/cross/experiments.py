@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.registry import BUILT_IN, method_class
+from replifed.engine.accuracy import ACCURACY, TestSet
 from replifed.engine.plans import Planned, execute
 from replifed.engine.search import Budget, Grid, search, with_margin
+from replifed.engine.simulate import BLOW_UP, objective
 from replifed.engine.trials import Check, Spent, Trials
 from replifed.engine.twins import TWINS
 from replifed.network.fading import Constant
 from replifed.network.ledger import dense_bits
 from replifed.network.participation import handed
+from replifed.papers.cross.held_out import Held
 from replifed.papers.cross.methods import algorithm, asked_for, law, tunes, width
 from replifed.papers.cross.problems import Regression, problem, solution
 from replifed.progress import Progress, silent
@@ -32,19 +35,29 @@ if TYPE_CHECKING:
 
 # A gap below is rounding.
 _EXACT = 1e-12
+# Weight of the objective, as a share of that at the beginning, among trials that are equally accurate.
+_TIE = 1e-6
 # Share of a trial's rounds, at the end, in which a stable run agrees with its perturbed runs.
 _TAIL = 0.2
 
 
 def tune(
-    method: str, settings: of.Experiment, table: Any, partition: Any, progress: Progress = silent
+    method: str,
+    settings: of.Experiment,
+    table: Any,
+    partition: Any,
+    progress: Progress = silent,
+    *,
+    test: Any = None,
 ) -> dict[str, Any]:
-    """Search the method's one number on repetitions that are not reported.
+    """Search the method's one number on repetitions that are not reported, without what is kept for a test.
 
     A multiple that suits one draw of the data may diverge on the next. So the score is the mean objective
     over several, infinite if one ends no lower than it began, and the choice keeps a distance from where this
     happens, see `search.with_margin`. The choice is stable on all of them, see `twins`. Each method may spend
-    as many runs, those of an extended grid and of checks included.
+    as many runs, those of an extended grid and of checks included. With `tuning.validation` the score is the
+    share of wrong samples, mean over clients, of a share of the training samples, which is kept for this; of
+    equal ones the lower objective is better.
 
     Returns
     -------
@@ -57,7 +70,11 @@ def tune(
         return {"method": method, "search": None, "trials": {"replicates": []}}
     chosen = settings.tuning
     spent, each = Spent(), len(chosen.replicates)
-    trials = [_Trial(method, settings, name, table, partition, spent) for name in chosen.replicates]
+    held = _held(settings, table, partition, test, chosen.validation)
+    trials = [
+        _Trial(method, settings, name, *held[:2], spent, held.test([name]) if chosen.validation else None)
+        for name in chosen.replicates
+    ]
     budget = None
     if chosen.runs is not None:
         budget = Budget(chosen.runs, lambda: spent.runs, each, (1 + len(TWINS)) * each)
@@ -80,23 +97,33 @@ class _Trial:
     """One repetition of the search; a multiple's reference value, and so the method, are of its own data."""
 
     def __init__(
-        self, method: str, settings: of.Experiment, replicate: int, table: Any, partition: Any, spent: Spent
+        self,
+        method: str,
+        settings: of.Experiment,
+        replicate: int,
+        table: Any,
+        partition: Any,
+        spent: Spent,
+        validation: TestSet | None = None,
     ) -> None:
         _, exact, own = _problems(method, settings, [replicate], table, partition)
-        self._start = own.loss(np.zeros((1, own.dim), own.dtype))
+        start = own.loss(np.zeros((1, own.dim), own.dtype))
+        # Shares of wrong samples are above 1 where the objective is no lower than at the beginning.
+        self._start = start if validation is None else np.ones(1)
         self._make = partial(algorithm, method, problem=exact, settings=settings)
         self._trials = Trials(
             [replicate],
             lambda _: own,
             settings.seed,
             settings.tuning.rounds,
+            metric=objective if validation is None else partial(_wrong, validation, start),
             check=Check(tail=_TAIL),
             options={"cohort": law(method, own, settings)},
             spent=spent,
         )
 
     def descents(self, multiples: NDArray) -> NDArray:
-        """Objectives at the end, infinite where they are no lower than at the beginning.
+        """Objectives, or wrong shares, at the end; infinite where the objective is not below the beginning's.
 
         Such a run is on its way to diverge, or has found a step on which it only oscillates.
         """
@@ -118,13 +145,54 @@ def run(
     table: Any,
     partition: Any,
     progress: Progress = silent,
+    *,
+    test: Any = None,
 ) -> pd.DataFrame:
-    """Run the method on the reported repetitions, side by side, at the multiple that the search chose."""
-    plan = _planned(method, settings, tuned, table, partition)
-    return execute(method, settings.seed, [plan], progress, total=1)
+    """Run the method on the reported repetitions, side by side, at the multiple that the search chose.
+
+    With a test, accuracies are recorded, too; they are 0 once a run has diverged.
+    """
+    held = _held(settings, table, partition, test)
+    kept = held.test(settings.replicates)
+    plan = _planned(method, settings, tuned, *held[:2], kept)
+    frame = execute(method, settings.seed, [plan], progress, total=1)
+    accuracies = [] if kept is None else [*kept.metrics()]
+    return frame.assign(**{name: frame[name].mask(frame["diverged"], 0.0) for name in accuracies})
 
 
-def _planned(method: str, settings: of.Experiment, tuned: dict | None, table: Any, partition: Any) -> Planned:
+class _Held(NamedTuple):
+    """Data set and split to train on, and what makes the test set of some repetitions."""
+
+    table: Any
+    partition: Any
+    test: Callable[[Sequence[int]], TestSet | None]
+
+
+def _held(
+    settings: of.Experiment, table: Any, partition: Any, official: Any, validation: str | None = None
+) -> _Held:
+    if settings.problem == "planted" or settings.test is None:
+        return _Held(table, partition, lambda _: None)
+    held = Held(settings, table, partition, official, validation)
+    return _Held(held.table, held.partition, held.test)
+
+
+def _wrong(validation: TestSet, start: NDArray, problem: Regression, seen: dict[str, NDArray]) -> NDArray:
+    """Share of wrong samples, one more where the objective is not below `start`, infinite if it blows up."""
+    x = seen["server"]
+    F, wrong = problem.loss(x), 1.0 - validation.accuracies(x.astype(float))[ACCURACY]
+    score = wrong + _TIE * F / start + (start <= F)
+    return np.where(BLOW_UP * np.maximum(start, 1.0) >= F, score, np.inf)
+
+
+def _planned(
+    method: str,
+    settings: of.Experiment,
+    tuned: dict | None,
+    table: Any,
+    partition: Any,
+    test: TestSet | None = None,
+) -> Planned:
     """All reported repetitions; message_bits is of one model from each client, and samples of all clients."""
     multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0
     exact, made_for, own = _problems(method, settings, settings.replicates, table, partition)
@@ -139,8 +207,9 @@ def _planned(method: str, settings: of.Experiment, tuned: dict | None, table: An
             "multiple": multiple,
             "message_bits": exact.n_clients * dense_bits(exact.dim),
             "samples": exact.sizes.sum(axis=1),
+            **({} if test is None else _counts(test, len(least))),
         },
-        metrics={"objective": partial(_objective, exact)},
+        metrics={"objective": partial(_objective, exact), **({} if test is None else test.metrics())},
         derived={"gap": lambda history: relative_gap(history.metrics["objective"], least, start)},
         record_every=settings.record_every,
         options={
@@ -159,6 +228,12 @@ def _problems(
     cohorts = law(method, exact, settings) is not None
     own = handed(method_class(method), exact, asked_for(settings).average if cohorts else "own")
     return exact, own, own if width(method) is np.float64 else own.in_floats()
+
+
+def _counts(test: TestSet, runs: int) -> dict[str, Any]:
+    """Over how many samples, clients that train and new clients the accuracies of each run are."""
+    counts = {"test_samples": len(test.y), "test_clients": test.known, "test_new_clients": test.new}
+    return {name: np.resize(np.asarray(count), runs) for name, count in counts.items()}
 
 
 def _objective(exact: Regression, _: Any, observed: dict[str, NDArray]) -> NDArray:

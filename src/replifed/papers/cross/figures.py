@@ -151,7 +151,7 @@ def use(inputs: Any, targets: Targets) -> pd.DataFrame:
         histories = {method: inputs.run(experiment, method) for method in inputs.methods(experiment)}
         target = [np.nan, *targets(histories)][-1]
         for method, history in histories.items():
-            shared = _ends(history) | _searched(inputs.tuned(experiment, method)) | _audit(method, history)
+            shared = ends(history) | _searched(inputs.tuned(experiment, method)) | _audit(method, history)
             touched = used_until(history, [target], touch=True)
             for key, one in used_until(history, [target]).items():
                 rows.append(
@@ -168,7 +168,7 @@ def use(inputs: Any, targets: Targets) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _ends(history: pd.DataFrame) -> dict[str, Any]:
+def ends(history: pd.DataFrame) -> dict[str, Any]:
     """Number of runs that are no copies, and median, least and largest gap at the end."""
     end = at_the_end(history)
     gaps = np.where(end.bounds == 0, end.values, np.inf)

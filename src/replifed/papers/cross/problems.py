@@ -118,7 +118,7 @@ def _refuse_what_does_not_fit(
 ) -> None:
     """Refuse dense features, of all repetitions and padded clients, for which there is no memory."""
     held = [partition.clients[name] for name in replicates]
-    sizes = [np.bincount(client[client >= 0]) for client in held]
+    sizes = [np.unique(client[client >= 0], return_counts=True)[1] for client in held]
     m, N = min(max(map(max, sizes)), settings.samples or table.X.shape[0]), max(map(len, sizes))
     needed, limit = _COPIES * 8.0 * len(sizes) * N * m * table.X.shape[1], free()
     if needed > limit:
@@ -135,15 +135,19 @@ def _loss(settings: of.OnDataSet) -> str:
 
 def client_samples(settings: of.OnDataSet, replicate: int, table: Any, partition: Any) -> list:
     """Features and labels of each client."""
-    client = partition.clients[replicate]
-    targets = np.where(table.y > 0, 1.0, -1.0) if _loss(settings) == "logistic" else table.y.astype(float)
+    client, y = partition.clients[replicate], targets(settings, table.y)
     rng = generator(settings.seed, replicate, None, "samples")
-    samples = (np.flatnonzero(client == i) for i in range(int(client.max()) + 1))
+    samples = (np.flatnonzero(client == i) for i in np.unique(client[client >= 0]))
     drawn = [rng.permutation(rows)[: settings.samples] for rows in samples]
-    return [(_dense(table.X[rows]), targets[rows]) for rows in drawn]
+    return [(dense(table.X[rows]), y[rows]) for rows in drawn]
 
 
-def _dense(X: Any) -> NDArray:
+def targets(settings: of.OnDataSet, y: NDArray) -> NDArray:
+    """Labels as the loss takes them."""
+    return np.where(y > 0, 1.0, -1.0) if _loss(settings) == "logistic" else y.astype(float)
+
+
+def dense(X: Any) -> NDArray:
     """Features as an array; pixels, which are bytes, are divided by the largest one."""
     if not isinstance(X, np.ndarray):
         return X.toarray()

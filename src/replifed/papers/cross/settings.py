@@ -16,6 +16,10 @@ class Tuning(fields.Tuning):
 
     multiples: Several[Positive] = Field(description="multiples of the reference value that are tried first")
     refine: Natural = Field(description="rounds of refinement around the best")
+    validation: Maybe[fields.Text] = Field(
+        None,
+        description="share of the training samples by whose accuracy to choose; by default the objective",
+    )
     runs: Maybe[Count] = Field(
         None, description="runs that a search may take, extensions of the grid and checks included"
     )
@@ -49,6 +53,12 @@ class Logistic(Common):
         description="how the samples are split between the clients", discriminator="clusters"
     )
     ridge: Positive = Field(description="weight of |x|^2 / 2 in each client's loss")
+    test: Maybe[fields.Text] = Field(None, description=fields.TEST)
+    new_clients: Maybe[fields.Clients] = Field(None, description=fields.NEW_CLIENTS)
+    standardise: Maybe[bool] = Field(
+        None,
+        description="whether features are standardised here, as a test needs it: over the training samples",
+    )
 
 
 class Own(Logistic):
