@@ -1,12 +1,15 @@
 """What a comparison keeps for a test: never trained or tuned on, and how its accuracies are told."""
 
 import types
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from scipy import sparse
 
+from replifed.algorithms.registry import method_class
 from replifed.data import own
 from replifed.data.catalogue import CATALOGUE
 from replifed.data.fetch import fetch
@@ -18,9 +21,11 @@ from replifed.papers.cross.held_out import Held
 from replifed.partition.build import build
 from replifed.parts import typed
 from replifed.settings import held_out as settings_of_tests
-from replifed.settings.comparison import comparison, errors
+from replifed.settings.comparison import OFFERED, comparison, errors
 from replifed.settings.comparison import problems as problems_of
 
+CROSS = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]
+METHODS_OF_CROSS = CROSS["experiments"]["a9a"]["methods"]
 rng = np.random.default_rng(3)
 NAMES = (1, 2, 101)
 EXPERIMENT = {
@@ -186,6 +191,47 @@ def test_nothing_stands_in_for_natural_clients(tmp_path, policy, monkeypatch):
     assert "\n" not in str(refusal.value) and not (tmp_path / "femnist.json").exists()
 
 
+@pytest.mark.parametrize("method", OFFERED["rcv1"]["methods"])
+def test_a_problem_on_sparse_features_is_that_on_dense_ones(method):
+    table = table_of(classes=2)
+    table = Table(sparse.csr_matrix(table.X / [1, 10, 0.1, 40, 1]), 2 * table.y - 1, table.meta)
+    partition = partition_of(table)
+    runs = [
+        experiments.run(
+            method,
+            settings(problem=kind, test="20%", samples=25),
+            {"search": {"step": 0.5}},
+            table,
+            partition,
+        )
+        for kind in ("logistic", "sparse")
+    ]
+    for name in ("objective", "gap", ACCURACY, WORST):
+        np.testing.assert_allclose(runs[1][name], runs[0][name], rtol=1e-4, atol=1e-6)
+    for name in ("replicate", "round", "bits_up", "bits_down", "sample_gradients", "test_clients"):
+        np.testing.assert_array_equal(runs[1][name], runs[0][name])
+
+
+def test_no_other_method_runs_on_sparse_features():
+    needs = {name: {need.__name__ for need in method_class(name).needs} for name in METHODS_OF_CROSS}
+    fit = {name for name, of in needs.items() if of <= {"Smooth", "LocalSteps", "Ray"}}
+    assert fit == set(OFFERED["rcv1"]["methods"])
+
+
+def test_texts_say_how_large_they_would_be_as_dense_features():
+    one = {**PLAIN, "replicates": list(range(20)), "samples": 300}
+    asked = config(["rcv1"], against=["scaffold"])
+    asked["cross"]["experiments"]["phishing"] = one
+    [(path, text)] = errors(asked)
+    assert path == ("comparison", "against")
+    assert text.startswith(
+        "scaffold needs dense features, which are 21 GiB on rcv1 (20 repetitions of 10 clients"
+    )
+    assert pytest.approx(21.1, abs=0.1) == 20 * 10 * 300 * 47236 * 8 / 2**30
+    [(path, text)] = errors(config(["news20"]))
+    assert text.startswith("news20 has 20 classes, whose softmax takes dense features: 1.4 GiB a repetition")
+
+
 def test_a_test_set_that_is_generated_is_refused():
     table, test = table_of(), table_of(50)
     test.meta["kind"] = "surrogate"
@@ -224,15 +270,20 @@ def test_a_search_on_accuracy_takes_the_step_whose_validation_is_best(monkeypatc
     """Against the same trials, run one by one, with errors counted by hand."""
     table = table_of()
     partition = partition_of(table)
-    chosen = settings(test="20%", tuning={**EXPERIMENT["tuning"], "validation": "25%"})
+    chosen = settings(rounds=4, test="20%", tuning={**EXPERIMENT["tuning"], "validation": "25%"})
     search = experiments.tune("fedavg", chosen, table, partition)["search"]
     held = Held(chosen, table, partition, None, "25%")
     validation = held.test([101])
-    again = settings(replicates=[101], rounds=4)
     for step, score in zip(search["steps"], search["scores"], strict=True):
         monkeypatch.setattr(experiments, "_counts", lambda *_: {})
         plan = experiments._planned(
-            "fedavg", again, {"search": {"step": step}}, held.table, held.partition, validation
+            "fedavg",
+            chosen,
+            [101],
+            {"search": {"step": step}},
+            held.table,
+            held.partition,
+            lambda _: validation,
         )
         history = experiments.execute("fedavg", 7, [plan])
         end = history.iloc[-1]

@@ -18,11 +18,20 @@ from replifed.settings.messages import Error
 
 # Kinds of problems that every method can run on, named by their losses.
 _EVERY_METHOD = get_args(Loss)
-# Data sets of the catalogue that a comparison has if it names them: their problem, partition and number of
-# clients; and samples of a client, at most.
-OFFERED = {
-    **dict.fromkeys(("mnist", "fashion_mnist"), ("softmax", "kmeans", partitions.CLIENTS)),
-    **dict.fromkeys(("mnist_writers", "femnist"), ("softmax", "given", 50)),
+# Problems on data sets of the catalogue that a comparison has if it names them, where they differ from the
+# logistic ones; and samples of a client, at most. Natural clients are drawn in each repetition.
+_IMAGES = {"problem": "softmax", "partition": partitions.partition("kmeans")}
+_WRITERS = {"problem": "softmax", "partition": partitions.partition("given", 50)}
+_TEXTS = {
+    "problem": "sparse",
+    "dataset": "rcv1_binary",
+    "partition": partitions.partition("kmeans"),
+    "methods": ["fedavg", "fedprox", "fedavgm", "fedadam_server", "gradient_descent"],
+}
+OFFERED: dict[str, dict[str, Any]] = {
+    **dict.fromkeys(("mnist", "fashion_mnist"), _IMAGES),
+    **dict.fromkeys(("mnist_writers", "femnist"), _WRITERS),
+    "rcv1": _TEXTS,
 }
 _SAMPLES = 300
 
@@ -136,15 +145,36 @@ def problems(config: Mapping[str, Any]) -> dict[str, Any]:
         section = partitions.partition(kind, number, one.get("sizes", "equal"))
         of_data = {key: one[key] for key in ("weights", "samples") if key in one}
         custom[name] = {**model, "problem": one["loss"], "dataset": name, "partition": section, **of_data}
-    offered = {name: _offered(model, name, *one) for name, one in OFFERED.items()}
+    offered = {name: {**model, "dataset": name, "samples": _SAMPLES, **one} for name, one in OFFERED.items()}
     return {**offered, **known, **custom}
 
 
-def _offered(
-    model: Mapping[str, Any], name: str, problem: str, partition: str, clients: int
-) -> dict[str, Any]:
-    section = partitions.partition(partition, clients)
-    return {**model, "problem": problem, "dataset": name, "partition": section, "samples": _SAMPLES}
+def _too_wide(name: str) -> str:
+    """Say why a data set of texts with classes is no problem of the comparison; "" of any other name."""
+    counts = CATALOGUE[name].counts if name in CATALOGUE else None
+    if counts is None or counts.features is None or (counts.classes or 0) <= 2:
+        return ""
+    size = 8 * partitions.CLIENTS * _SAMPLES * counts.features / 2**30
+    return (
+        f"{name} has {counts.classes} classes, whose softmax takes dense features: {size:.1f} GiB a "
+        f"repetition of {partitions.CLIENTS} clients with {_SAMPLES} samples of {counts.features:,}; leave "
+        "it out"
+    )
+
+
+def _needs_dense(method: str, problems: Mapping[str, Mapping[str, Any]]) -> str:
+    """Say what a method would need on a problem with sparse features; "" if no problem has such."""
+    for name, one in problems.items():
+        counts = CATALOGUE[one["dataset"]].counts if one["problem"] == "sparse" else None
+        if counts and counts.features:
+            clients, seeds = partitions.stated(one["partition"])["clients"], len(one["replicates"])
+            size = 8 * seeds * clients * one["samples"] * counts.features / 2**30
+            return (
+                f"{method} needs dense features, which are {size:.0f} GiB on {name} ({seeds} repetitions "
+                f"of {clients} clients with {one['samples']} samples of {counts.features:,} features); there "
+                f"run {', '.join(one['methods'])}"
+            )
+    return ""
 
 
 def errors(config: Mapping[str, Any]) -> Iterator[Error]:
@@ -172,17 +202,17 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
             yield ("datasets", name, "test"), f"{held_out.name_of(name)} is another data set; rename one"
     for name in requested.get("data") or ():
         if name not in known:
-            yield (
-                ("comparison", "data"),
-                unknown_name("problem of the comparison", name, [*known, *FORMS]),
-            )
+            text = unknown_name("problem of the comparison", name, [*known, *FORMS])
+            yield ("comparison", "data"), _too_wide(name) or text
+    there = {name: known[name] for name in _data(config, known) if name in known}
     used = [known[name] for name in requested.get("data") or known if name in known]
-    yield from _unsplittable(requested, {name: known[name] for name in _data(config, known) if name in known})
+    yield from _unsplittable(requested, there)
     compared = {*INSTALLED, *(method for one in used for method in one["methods"])}
     for name in requested.get("against") or ():
         if used and name not in compared:  # without problems, these have an error already
-            yield ("comparison", "against"), unknown_name("method on these problems", name, compared)
-    there = {name: known[name] for name in _data(config, known) if name in known}
+            text = _needs_dense(name, there) if name in BUILT_IN else ""
+            text = text or unknown_name("method on these problems", name, compared)
+            yield ("comparison", "against"), text
     if not [name for name in requested.get("against") or () if name not in compared]:
         yield from cohorts.errors(requested, config, there, _compared(config, known) if there else [])
     yield from held_out.errors(requested, there, datasets)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.registry import BUILT_IN, method_class
-from replifed.engine.accuracy import ACCURACY, TestSet
+from replifed.engine.accuracy import ACCURACY, NEW, WORST, TestSet
 from replifed.engine.plans import Planned, execute
 from replifed.engine.search import Budget, Grid, search, with_margin
 from replifed.engine.simulate import BLOW_UP, objective
@@ -25,7 +25,7 @@ from replifed.network.ledger import dense_bits
 from replifed.network.participation import handed
 from replifed.papers.cross.held_out import Held
 from replifed.papers.cross.methods import algorithm, asked_for, law, tunes, width
-from replifed.papers.cross.problems import Regression, problem, solution
+from replifed.papers.cross.problems import Regression, SparseRegression, problem, solution
 from replifed.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -153,10 +153,13 @@ def run(
     With a test, accuracies are recorded, too; they are 0 once a run has diverged.
     """
     held = _held(settings, table, partition, test)
-    kept = held.test(settings.replicates)
-    plan = _planned(method, settings, tuned, *held[:2], kept)
-    frame = execute(method, settings.seed, [plan], progress, total=1)
-    accuracies = [] if kept is None else [*kept.metrics()]
+    # Repetitions on sparse features have a problem each.
+    parts = (
+        [[name] for name in settings.replicates] if settings.problem == "sparse" else [settings.replicates]
+    )
+    plans = (_planned(method, settings, part, tuned, *held) for part in parts)
+    frame = execute(method, settings.seed, plans, progress, total=len(parts))
+    accuracies = [name for name in (ACCURACY, WORST, NEW) if name in frame]
     return frame.assign(**{name: frame[name].mask(frame["diverged"], 0.0) for name in accuracies})
 
 
@@ -177,7 +180,7 @@ def _held(
     return _Held(held.table, held.partition, held.test)
 
 
-def _wrong(validation: TestSet, start: NDArray, problem: Regression, seen: dict[str, NDArray]) -> NDArray:
+def _wrong(validation: TestSet, start: NDArray, problem: Any, seen: dict[str, NDArray]) -> NDArray:
     """Share of wrong samples, one more where the objective is not below `start`, infinite if it blows up."""
     x = seen["server"]
     F, wrong = problem.loss(x), 1.0 - validation.accuracies(x.astype(float))[ACCURACY]
@@ -188,20 +191,22 @@ def _wrong(validation: TestSet, start: NDArray, problem: Regression, seen: dict[
 def _planned(
     method: str,
     settings: of.Experiment,
+    replicates: Sequence[int],
     tuned: dict | None,
     table: Any,
     partition: Any,
-    test: TestSet | None = None,
+    tests: Callable[[Sequence[int]], TestSet | None] = lambda _: None,
 ) -> Planned:
-    """All reported repetitions; message_bits is of one model from each client, and samples of all clients."""
+    """Some repetitions; message_bits is of one model from each client, and samples of all clients."""
+    test = tests(replicates)
     multiple = tuned["search"]["step"] if tuned is not None and tunes(method) else 1.0
-    exact, made_for, own = _problems(method, settings, settings.replicates, table, partition)
+    exact, made_for, own = _problems(method, settings, replicates, table, partition)
     least = exact.loss(solution(exact))
     start = exact.loss(np.zeros((len(least), exact.dim))) - least
     return Planned(
         algorithm=algorithm(method, np.full(len(least), multiple), made_for, settings),
         problem=own,
-        replicates=settings.replicates,
+        replicates=replicates,
         rounds=settings.rounds,
         labels={
             "multiple": multiple,
@@ -222,7 +227,7 @@ def _planned(
 
 def _problems(
     method: str, settings: of.Experiment, replicates: Sequence[int], table: Any, partition: Any
-) -> tuple[Regression, Regression, Regression]:
+) -> tuple[Any, Any, Any]:
     """The problem in doubles, for gaps; as the method gets it; and that in the method's precision."""
     exact = problem(settings, replicates, table, partition)
     cohorts = law(method, exact, settings) is not None
@@ -236,7 +241,7 @@ def _counts(test: TestSet, runs: int) -> dict[str, Any]:
     return {name: np.resize(np.asarray(count), runs) for name, count in counts.items()}
 
 
-def _objective(exact: Regression, _: Any, observed: dict[str, NDArray]) -> NDArray:
+def _objective(exact: Regression | SparseRegression, _: Any, observed: dict[str, NDArray]) -> NDArray:
     """F at the server's model, in doubles."""
     return exact.loss(observed["server"].astype(float))
 

@@ -113,7 +113,9 @@ class Held:
         rows = np.flatnonzero(self._kept & np.any([one >= 0 for one in numbers], axis=0))
         y = targets(self._settings, self.table.y[rows])
         client = np.stack([one[rows] for one in numbers])
-        return TestSet(dense(self.table.X[rows]), y, client, len(order) - len(self._new))
+        X = self.table.X[rows]
+        X = X if self._settings.problem == "sparse" else dense(X)
+        return TestSet(X, y, client, len(order) - len(self._new))
 
     def _own_test(self, replicates: Sequence[int]) -> TestSet:
         """The data set's own test set, whose clients are known by their names if the data give the split."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import vstack
 
 from replifed.algorithms.newton_type import averaged
 from replifed.errors import ReplifedError
@@ -20,6 +21,7 @@ from replifed.problems.clients import stacked
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.problems.minimiser import minimiser
+from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import Streams, generator
 
 if TYPE_CHECKING:
@@ -84,13 +86,44 @@ class Regression(DenseLinearModel):
         return self.common_mu_L()[1][:, None]
 
 
-def problem(settings: of.Experiment, replicates: Sequence[int], table: Any, partition: Any) -> Regression:
+class SparseRegression(SparseLinearModel):
+    """The same of logistic losses on sparse features, of one repetition."""
+
+    l1 = 0.0
+    support: NDArray | None = None
+
+    def in_floats(self) -> SparseRegression:
+        """The same in floats of 32 bits."""
+        X, y = self.X.astype(np.float32), self.y.astype(np.float32)
+        owner, p = np.repeat(np.arange(self.n_clients), self.sizes[0]), self.weights.astype(np.float32)
+        return SparseRegression(X, y, self.loss_function, owner, weights=p, l2=self.l2)
+
+    def common_mu_L(self) -> tuple[NDArray, NDArray]:
+        """Smallest mu and largest L over all clients, (1,) each."""
+        return self.strong_convexity().min(axis=1), self.smoothness().max(axis=1)
+
+
+def _sparse(settings: of.OnDataSet, replicate: int, table: Any, partition: Any) -> SparseRegression:
+    clients = [(table.X[rows], y) for rows, y in _drawn(settings, replicate, table, partition)]
+    sizes = np.array([len(y) for _, y in clients])
+    X, y = vstack([X for X, _ in clients], format="csr"), np.concatenate([y for _, y in clients])
+    owner, p = np.repeat(np.arange(len(sizes)), sizes), np.full((1, len(sizes)), 1.0 / len(sizes))
+    return SparseRegression(X, y, loss_named("logistic"), owner, weights=p, l2=settings.ridge)
+
+
+def problem(
+    settings: of.Experiment, replicates: Sequence[int], table: Any, partition: Any
+) -> Regression | SparseRegression:
     """The problem of some repetitions, each with other data.
 
     F has the plain mean of the losses f_i, or `weights` by samples. The partition splits a table's samples,
-    of which a client has `samples` at most, drawn, or all; clients with fewer are padded.
+    of which a client has `samples` at most, drawn, or all; clients with fewer are padded. Where features stay
+    sparse, there is one repetition.
     """
     support, ridge = None, 0.0
+    if settings.problem == "sparse":
+        (replicate,) = replicates
+        return _sparse(settings, replicate, table, partition)
     if settings.problem == "planted":
         drawn = [_planted(settings, replicate) for replicate in replicates]
         clients, support = [data for data, _ in drawn], np.stack([planted for _, planted in drawn])
@@ -135,11 +168,17 @@ def _loss(settings: of.OnDataSet) -> str:
 
 def client_samples(settings: of.OnDataSet, replicate: int, table: Any, partition: Any) -> list:
     """Features and labels of each client."""
+    drawn = _drawn(settings, replicate, table, partition)
+    return [(dense(table.X[rows]), y) for rows, y in drawn]
+
+
+def _drawn(settings: of.OnDataSet, replicate: int, table: Any, partition: Any) -> list[tuple]:
+    """Numbers and labels of the samples of each client."""
     client, y = partition.clients[replicate], targets(settings, table.y)
     rng = generator(settings.seed, replicate, None, "samples")
     samples = (np.flatnonzero(client == i) for i in np.unique(client[client >= 0]))
     drawn = [rng.permutation(rows)[: settings.samples] for rows in samples]
-    return [(dense(table.X[rows]), y[rows]) for rows in drawn]
+    return [(rows, y[rows]) for rows in drawn]
 
 
 def targets(settings: of.OnDataSet, y: NDArray) -> NDArray:
@@ -172,9 +211,9 @@ def _planted(settings: of.Planted, replicate: int) -> tuple[list, Any]:
     return clients, support
 
 
-def solution(problem: Regression) -> NDArray:
+def solution(problem: Regression | SparseRegression) -> NDArray:
     """The model (S, D) whose gap is zero: the minimiser, over the planted support if there is one."""
-    sets, d = len(problem.X), problem.dim
+    sets, d = len(problem.weights), problem.dim
     if problem.support is not None:
         x, mask = np.zeros((sets, d)), problem.support
         H = averaged(problem.weights, problem.client_hessians(x)) * (mask[:, None] & mask[..., None])
@@ -182,7 +221,9 @@ def solution(problem: Regression) -> NDArray:
         return -np.linalg.solve(H + np.eye(d) * ~mask[:, None], (problem.gradient(x) * mask)[..., None])[
             ..., 0
         ]
-    return _proximal_newton(problem) if problem.l1 else minimiser(problem, sets)
+    if problem.l1 and isinstance(problem, Regression):
+        return _proximal_newton(problem)
+    return minimiser(problem, sets)
 
 
 def _proximal_newton(problem: Regression) -> NDArray:

@@ -67,6 +67,12 @@ class Own(Logistic):
     problem: Literal["least_squares", "softmax"] = Field(description="loss")  # type: ignore[assignment]
 
 
+class Sparse(Logistic):
+    """Logistic regression with a ridge, whose features stay sparse; repetitions run one by one."""
+
+    problem: Literal["sparse"] = Field(description="kind of problem")  # type: ignore[assignment]
+
+
 class Composite(Logistic):
     """Logistic regression with a ridge and a 1-norm."""
 
@@ -84,7 +90,7 @@ class Planted(Common):
     spread: NonNegative = Field(description="spread of clients' models and of scales of features")
 
 
-OnDataSet = Logistic | Own | Composite
+OnDataSet = Logistic | Own | Sparse | Composite
 Experiment = Annotated[OnDataSet | Planted, Field(discriminator="problem")]
 
 
