@@ -49,8 +49,8 @@ def add(commands: Any) -> None:
         "methods", nargs="*", metavar="[NAME=]FILE:CLASS", help="the name is the class's in small letters"
     )
     text = (
-        "problems, default: all logistic ones; also digits, mnist, fashion_mnist, synthetic:ALPHA,BETA, and "
-        "data of your own"
+        "problems, default: all logistic ones; also digits, mnist, fashion_mnist, mnist_writers, femnist, "
+        "rcv1, synthetic:ALPHA,BETA, and data of your own"
     )
     compare.add_argument("--data", type=_words, metavar="NAMES", help=text)
     compare.add_argument(

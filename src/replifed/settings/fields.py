@@ -182,9 +182,7 @@ class CustomDataset(Settings):
     standardise: Maybe[bool] = Field(
         None, description="whether features get the mean 0 and the deviation 1; those mostly zero are divided"
     )
-    loss: Loss = Field(
-        "logistic", description="loss of the models: for two kinds of labels, targets, or classes"
-    )
+    loss: Loss = Field("logistic", description="of the models: for two kinds of labels, targets, or classes")
     partition: Maybe[Text] = Field(None, description=f"{_BY_NAME}; kmeans if the data name no clients")
     clients: Maybe[Count] = Field(None, description="number of clients, 10 by default, with given all")
     sizes: Maybe[Text] = Field(None, description=_SIZES)
@@ -248,9 +246,7 @@ class Main(Settings):
     scale: Literal["paper", "small", "tiny"] = Field("paper", description="size of the run, on each artefact")
     paths: Paths = Field(default_factory=Paths, description="folders, relative to the working folder")
     data: Data = Field(default_factory=Data, description="where data sets come from")
-    methods: dict[Name, Text] = Field(
-        default_factory=dict, description="methods of your own, NAME: FILE.py:CLASS"
-    )
+    methods: dict[Name, Text] = Field(default_factory=dict, description="your own, NAME: FILE.py:CLASS")
     paper_folders: list[Text] = Field(
         default_factory=list, description="folders of papers of your own, see `replifed new paper`"
     )
