@@ -70,6 +70,8 @@ def test_what_would_come_out_the_same_is_taken(config, tmp_path):
         *("results/small/lent/a9a/fedlin.parquet", "results/small/lent/a9a/fedlin.tuned.json")
     ]
     assert table.files(reads["run:a9a/fedavg"]) == ["results/small/cross/a9a/fedavg.parquet"]
+    needed = table.needed(["table:compare/table1"])  # and not what no job makes
+    assert "run:cross/a9a/fedavg" in needed and not [key for key in needed if "fedlin" in key]
     # `all` computes it.
     made = table.maker("results/small/cross/a9a/fedlin.parquet")
     assert made == "run:cross/a9a/fedlin" and made in table["manifest:"].reads

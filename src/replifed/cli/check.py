@@ -194,17 +194,11 @@ def _compare(arguments: argparse.Namespace) -> int:
     status = call_snakemake("compare", arguments, settings)
     if status == 0 and not arguments.dry_run:
         folder = Path(loaded["paths"]["figures"], "compare")
-        names = [
-            "best.md",
-            "fig1.pdf",
-            "accuracy.pdf",
-            "where.pdf",
-            "boxes.pdf",
-            "table1.md",
-            "accuracies.md",
-        ]
-        names += ["table1.tex", "paper.pdf", "untuned.md", "studies.md", "pairs.md", "cohorts.md"]
+        names = ["best.md", "fig1.pdf", "table1.md", "table1.tex", "paper.pdf", "pairs.md", "cohorts.md"]
         names += ["partition.pdf", "heterogeneity.md"]
+        names += ["accuracy.pdf", "accuracies.md"] * ("test" in merged)
+        names += ["where.pdf"] * ("time" in merged) + ["untuned.md"] * ("untuned" in merged)
+        names += ["studies.md"] * ("studies" in merged)
         names += ["vary.pdf", "vary_axes.md"] if arguments.vary else []
         files = [folder / name for name in (*names, "report.html")]
         made = [file for file in files if file.is_file()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -121,7 +121,7 @@ def artefact(
         frame = frame.assign(data=data, scale=scale)
     write_text(outputs["csv"], frame.to_csv(index=False, float_format="%.12g"))
     # What is drawn is what the CSV says, to the last digit.
-    frame = _read_back(made, outputs["csv"])
+    frame = _read_back(made, outputs["csv"], [name for name in frame if frame[name].dtype.kind == "f"])
     publish = _draw if "png" in outputs else _print_table
     publish(made, frame, outputs, data, scale)
 
@@ -441,12 +441,21 @@ def _print_table(made: Artefact, frame: Any, outputs: dict[str, Path], data: str
     write_text(outputs["tex"], "\n".join(latex))
 
 
-def _read_back(made: Artefact, source: Any) -> Any:
-    """Read the numbers of an artefact from its CSV."""
+def _read_back(made: Artefact, source: Any, numbers: Sequence[str] | None = None) -> Any:
+    """Read the numbers of an artefact from its CSV.
+
+    Empty fields are NaN in the columns `numbers`, by default those that hold numbers alone; else they are "".
+    """
     import pandas as pd
 
     texts = dict.fromkeys(getattr(made, "texts", ()), str)
-    return pd.read_csv(source, keep_default_na=False, na_values=["nan"], dtype=texts)
+    frame = pd.read_csv(source, keep_default_na=False, na_values=["nan"], dtype=texts)
+    for name in frame.columns.difference([*texts]):
+        if frame[name].dtype.kind in "OTU" and (numbers is None or name in numbers):
+            found = pd.to_numeric(frame[name], errors="coerce")
+            if numbers is not None or (found.notna().any() and (frame[name][found.isna()] == "").all()):
+                frame[name] = found
+    return frame
 
 
 def _readable(made: Any, frame: Any) -> dict[str, Any]:
