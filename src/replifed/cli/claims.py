@@ -143,10 +143,8 @@ def _say(rows: Sequence[Mapping[str, str]], arguments: argparse.Namespace) -> No
 
     files.show(rows, arguments.paper, arguments.verdict, arguments.main, arguments.all)
     if not (arguments.all or arguments.main or arguments.verdict):
-        main = "" if arguments.paper else "--main or --paper PAPER shows main claims, "
-        files.say(
-            f"{main}--verdict deviates statements of a status, --all each claim, --why NAME what decided"
-        )
+        main = "" if arguments.paper else "--main or --paper PAPER (main claims), "
+        files.say(f"more: {main}--verdict deviates (a status), --all (each claim), --why NAME (what decided)")
 
 
 def _show_reference(arguments: argparse.Namespace) -> int:
