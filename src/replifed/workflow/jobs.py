@@ -150,7 +150,7 @@ class Table(dict[str, Job]):
 
     def __missing__(self, key: str) -> Job:
         kind, _, name = key.partition(":")
-        if kind == LENT:  # what is taken from another run, no job makes
+        if kind == REUSED:  # what is taken from another run, no job makes
             return Job(key, f"{name}: taken from another run")
         paper, _, claim = name.partition("/claims/")
         if kind != "measure_claim" or paper not in self.papers:
