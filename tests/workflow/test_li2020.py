@@ -160,8 +160,9 @@ def test_what_is_missing_is_said_in_one_line(made):
     folder, call = made
     done = call("paper_folders=[mine/li2020]")
     assert done.status == 1
-    text = 'replifed: error: paper_folders: "mine/li2020" holds no folder of a paper'
-    assert done.last_line.startswith(text)
+    assert done.last_line.startswith(
+        'replifed: error: paper_folders: "mine/li2020" holds no folder of a paper'
+    )
     settings = folder / "mine/li2020/settings.yaml"
     before = settings.read_text()
     settings.write_text(re.sub(r'replifed: "[\d.]+"', 'replifed: "9.9"', before))
