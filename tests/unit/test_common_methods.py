@@ -150,6 +150,37 @@ def loop_feddyn(clients, alpha=0.5):
     return x
 
 
+def loop_feddc(clients, alpha=0.3):
+    w, g, h, g_i = np.zeros(D), np.zeros(D), np.zeros((N, D)), np.zeros((N, D))
+    for _ in range(ROUNDS):
+        found, changes = [], []
+        for i in clients:
+            y = w.copy()
+            for _ in range(K):
+                y = y - ETA * (grad(i, y) + alpha * (y + h[i] - w) + g - g_i[i])
+            new = g_i[i] - g + (w - y) / (K * ETA)
+            found.append(y)
+            changes.append(new - g_i[i])
+            g_i[i], h[i] = new, h[i] + y - w
+        w = sum(found) / len(found) + h.mean(axis=0)
+        g = g + sum(changes) / N
+    return w
+
+
+def loop_mimelite(clients, beta=0.6):
+    x, m = np.zeros(D), np.zeros(D)
+    for _ in range(ROUNDS):
+        found = []
+        for i in clients:
+            y = x.copy()
+            for _ in range(K):
+                y = y - ETA * ((1 - beta) * grad(i, y) + beta * m)
+            found.append(y)
+        m = (1 - beta) * sum(grad(i, x) for i in clients) / len(clients) + beta * m
+        x = sum(found) / len(found)
+    return x
+
+
 def loop_scaffnew(clients):
     x, h = np.zeros(D), [np.zeros(D) for _ in range(N)]
     for steps in lengths():
@@ -262,6 +293,8 @@ LOOPS = [
     ("mb_sgd", loop_mb_sgd, LOCAL, EQUAL, True),
     ("mb_ac_sgd", loop_mb_ac_sgd, LOCAL, EQUAL, True),
     ("feddyn", loop_feddyn, SOLVER | {"alpha": 0.5}, EQUAL, True),
+    ("feddc", loop_feddc, SOLVER | {"step": ETA, "alpha": 0.3}, EQUAL, True),
+    ("mimelite", loop_mimelite, SOLVER | {"step": ETA, "momentum": 0.6}, EQUAL, True),
     ("scaffnew", loop_scaffnew, SOLVER | {"step": ETA}, EQUAL, False),
     ("slocalgd", loop_slocalgd, SOLVER, EQUAL, False),
     ("fedsplit", loop_fedsplit, SOLVER | {"s": 0.8}, EQUAL, False),
@@ -409,6 +442,7 @@ EXACT = {
     "scaffnew": {"step": 1 / L, "solver": Gradient(steps=K)},
     "slocalgd": {"solver": Gradient(steps=K, step=0.3 / L)},
     "feddyn": {"alpha": 1.0, "solver": Gradient(steps=5)},
+    "feddc": {"step": 0.3 / L, "solver": Gradient(steps=K), "alpha": 0.1},
     "fedsplit": {"s": float(fedsplit.theory_step(MU, L)), "solver": Gradient(steps=5)},
 }
 
@@ -430,15 +464,25 @@ def test_others_stop_beside_it(name):
     assert np.abs(far - minimiser(WEIGHTED, 1)[0]).max() > 1e-4
 
 
-def test_feddyn_keeps_its_model_in_a_round_without_clients():
+@pytest.mark.parametrize("name", ["feddyn", "feddc", "mimelite", "scaffold"])
+def test_state_stays_as_it_is_in_a_round_without_clients(name):
     def cohort(streams, n_clients):
         return Participation(np.full((1, n_clients), streams.round_ < 3), None)
 
-    method = rf.method("feddyn", alpha=0.5, solver=Gradient(steps=3))
+    method = rf.method(name, **{"feddyn": {"alpha": 0.5}}.get(name, {"step": ETA}), solver=Gradient(steps=3))
     three, four = (simulate(method, EQUAL, STREAMS, rounds, cohort=cohort).state for rounds in (3, 4))
-    np.testing.assert_array_equal(four.x, three.x)
-    np.testing.assert_array_equal(four.h, three.h)
+    for before, after in zip(three, four, strict=True):
+        np.testing.assert_array_equal(after, before)
     assert np.abs(three.x).max() > 0
+
+
+def test_feddc_without_its_weight_is_scaffold_twice_and_mimelite_without_momentum_is_fedavg():
+    """Without its weight the drift takes no part in the steps, but the first mean adds it all the same."""
+    settings = SOLVER | {"step": ETA}
+    plain = reached("mimelite", momentum=0.0, **settings)
+    np.testing.assert_allclose(plain, reached("fedavg", **LOCAL), rtol=1e-12)
+    first = reached("feddc", rounds=1, alpha=1e-300, **settings)
+    np.testing.assert_allclose(first, 2 * reached("scaffold", rounds=1, **settings), rtol=1e-12)
 
 
 def test_scaffnews_rate_is_at_most_that_of_its_theorem():

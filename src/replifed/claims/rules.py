@@ -139,18 +139,18 @@ def _near(case: Case) -> list[Rule]:
     published, tolerance = case.claim.published or 0.0, case.claim.tolerance or 0.0
     half, off, allowed = (case.high - case.low) / 2, abs(case.mean - published), _allowed(case.claim)
     narrow, margin = half <= allowed, _CLEAR * half
-    inside, at_end = narrow and off <= allowed - margin, narrow and off <= allowed + margin
-    # However wide, an interval that stays clear of every tolerated value is conclusive.
+    inside = narrow and off <= allowed - margin
+    # However wide, an interval that stays clear of every tolerated value is conclusive; no other one fails.
     above, below = case.low - margin > published + tolerance, case.high + margin < published - tolerance
     further = _further(case.measured.bounds, above, below)
     return [
         _undecided(case),
-        Rule(further, FAILS, "the mean is further off than the tolerance, whatever bounds hide"),
+        Rule(further, FAILS, "the whole interval is further off than the tolerance, whatever bounds hide"),
         _bounded(case),
         _alone(case.low),
         Rule(inside, HOLDS, "the mean is within the tolerance, and its interval as narrow"),
-        Rule(at_end, OPEN, f"the mean is at an end of the tolerance, within {_CLEAR:.0%} of its half-width"),
-        Rule(narrow or above or below, FAILS, "the mean is further off than the tolerance"),
+        Rule(above or below, FAILS, "the whole interval is further off than the tolerance"),
+        Rule(narrow, OPEN, "the interval reaches into the tolerance; its mean is not clearly within"),
         Rule(True, OPEN, "the interval is wider than the tolerance"),
     ]
 
