@@ -4,6 +4,7 @@ No experiment is run. FOLDER/index.html has every figure, table and verdict, as 
 after `make`; pictures lie beside it.
 """
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -53,16 +54,17 @@ def main(folder: Path) -> None:
         }
     claims = [claim for paper in papers for claim in jobs.claims_of(paper)]
     tables.write(folder / "claims.csv", COLUMNS, verdicts(claims, opened.REFERENCE))
-    build(
-        figures,
-        SCALE,
-        {"papers": papers, **shown},
-        folder / "index.html",
-        folder / "claims.csv",
-        errata,
-        curves=folder / "report_curves.js",
-    )
+    with contextlib.chdir(folder):  # no code is linked: where it is published, none lies beside it
+        build(
+            figures,
+            SCALE,
+            {"papers": papers, **shown},
+            folder / "index.html",
+            folder / "claims.csv",
+            errata,
+            curves=folder / "report_curves.js",
+        )
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]).resolve())
