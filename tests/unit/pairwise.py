@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import combinations
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ def pairs(*rows: Sequence[Hashable]) -> set[tuple]:
     return {pair for row in rows for pair in combinations(enumerate(row), 2)}
 
 
-def covering(rows: Sequence[Row]) -> list[Row]:
+def covering(rows: Iterable[Row]) -> list[Row]:
     """Few of the rows, in their order, in which all pairs of values meet that meet in any row.
 
     Greedy: next comes the row that has the most pairs which none so far has; the first of these, so that the
@@ -24,6 +24,7 @@ def covering(rows: Sequence[Row]) -> list[Row]:
     >>> covering([(a, b, c) for a in "xy" for b in "xy" for c in "xy"])
     [('x', 'x', 'x'), ('x', 'y', 'y'), ('y', 'x', 'y'), ('y', 'y', 'x')]
     """
+    rows = list(rows)
     own = [pairs(row) for row in rows]
     missing, chosen = set().union(*own), set()
     while missing:

@@ -166,16 +166,14 @@ def test_sgd_on_the_support_is_the_loop_and_stays_in_the_ball():
 
 
 COMPILED = covering(
-    [
-        *product(
-            ("float32", "float64"),
-            (1, 5),
-            ((1, 1), (1, 4), (2, 2)),
-            ((True, 1), (True, 3), (False, 2)),
-            (None, 0.5),
-            (0.0, 0.3),
-        )
-    ]
+    product(
+        ("float32", "float64"),
+        (1, 5),
+        ((1, 1), (1, 4), (2, 2)),
+        ((True, 1), (True, 3), (False, 2)),
+        (None, 0.5),
+        (0.0, 0.3),
+    )
 )
 
 

@@ -99,14 +99,12 @@ def sparse_and_dense(l2, density, clients=12, features=30):
 
 # Gram matrices are computed in each round, not at all, or once.
 COHORTS = covering(
-    [
-        *product(
-            ("fedavg", "fedprox", "fediterht", "fedht"),
-            ((1, 1), (1, 2, 3)),
-            (None, 3),
-            ((0.01, 0.2), (0.0, 0.2), (0.0, 0.6)),
-        )
-    ]
+    product(
+        ("fedavg", "fedprox", "fediterht", "fedht"),
+        ((1, 1), (1, 2, 3)),
+        (None, 3),
+        ((0.01, 0.2), (0.0, 0.2), (0.0, 0.6)),
+    )
 )
 
 
