@@ -44,6 +44,7 @@ EQUIVALENT = Path(__file__).with_name("mutants_equivalent.csv")
 # What methods share and what theory says of them, by its module, and a method that is made of it.
 SHARED = {
     "base": "fedavg",
+    "client_states": "fedplt",
     "cohort": "fedplt",
     "composite": "fedmid",
     "fedgradmp_rates": "fedgradmp",
@@ -52,6 +53,7 @@ SHARED = {
     "local_solvers": "fedplt",
     "newton_type": "shed",
     "splitting_theory": "fedplt",
+    "theory": "fedlin",
 }
 # What clients and servers on the wire share.
 SHARED_FORMS = ("common", "newton_type")

@@ -132,7 +132,7 @@ WHY = {
         "verdict holds: the prediction interval contains the published number, not the rival's",
     ],
     "demo.fig3.hangs": [
-        "twins holds with the first perturbed runs in place, with the second holds",
+        "perturbed holds with the first perturbed runs in place, with the second holds",
         "verdict inconclusive: runs depend on rounding: the difference is 1.2 times what it moves",
     ],
     "demo.fig1.deviates": [

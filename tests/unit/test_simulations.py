@@ -156,7 +156,7 @@ def test_searches_of_levels_side_by_side_are_those_of_each_level(method, monkeyp
     }
     settings = Simulation.of_job(settings)
     together = experiments.tune(method, settings, None, None)
-    monkeypatch.setattr(experiments, "_together", one_by_one)
+    monkeypatch.setattr(experiments, "_grouped", one_by_one)
     alone = experiments.tune(method, settings, None, None)
     assert alone["cost"] == together["cost"]
     assert list(alone["levels"]) == list(together["levels"])
@@ -198,10 +198,10 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
     curve = ["level", "reading", "batch", "local_steps", "step", "tuned", "replicate", "round"]
     frames = []
     for together in (True, False):
-        assert (len(experiments._together(method, settings)) == 1) == together
+        assert (len(experiments._grouped(method, settings)) == 1) == together
         frame = experiments.run(method, settings, {"levels": found}, None, None)
         frames.append(frame.sort_values(curve, ignore_index=True))
-        monkeypatch.setattr(experiments, "_together", one_by_one)
+        monkeypatch.setattr(experiments, "_grouped", one_by_one)
     assert len(frames[0]) > 30
     # Jobs that share the repetitions make the same, in the same order.
     parts = [experiments.run(method, one, {"levels": found}, None, None) for one in shares]

@@ -6,6 +6,7 @@ attribute `theory` where the parameters of its `compared` at the multiple 1 come
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, NamedTuple
@@ -13,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms import fedlin, fedpd
 from replifed.algorithms.base import Conditions
 from replifed.algorithms.registry import method_class
 
@@ -25,12 +25,17 @@ class Theory(NamedTuple):
     multiple: Callable[[Conditions], NDArray] | None = None  # None: the reference value itself
 
 
+def _beside(name: str) -> Any:
+    """Return the module of a method; a run that needs none is not to depend on its source."""
+    return sys.modules[method_class(name).__module__]
+
+
 def _of_fedlin(given: Conditions) -> NDArray:
-    return np.asarray(given.L * fedlin.theory_step(given.L, given.local_steps))
+    return np.asarray(given.L * _beside("fedlin").theory_step(given.L, given.local_steps))
 
 
 def _of_fedpd(given: Conditions) -> NDArray:
-    return np.asarray(np.sqrt(given.mu * given.L) * fedpd.theory_eta(given.L))
+    return np.asarray(np.sqrt(given.mu * given.L) * _beside("fedpd").theory_eta(given.L))
 
 
 _KNOWN = {

@@ -144,7 +144,8 @@ def _against(problem: Mapping[str, Any], requested: Mapping[str, Any]) -> list[s
 def _compared(config: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
     """Return all methods that the comparison asks for, on any of its problems."""
     requested = config.get("comparison", {})
-    named = [method for name in _data(config, known) for method in _against(known[name], requested)]
+    there = [known[name] for name in _data(config, known) if name in known]
+    named = [method for one in there for method in _against(one, requested)]
     return list(dict.fromkeys([*named, *config.get("methods", {})]))
 
 
