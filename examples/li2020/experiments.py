@@ -70,7 +70,7 @@ def _softmax(settings, table):
                     drawn(settings.seed, (replicate,)),
                     min(settings.rounds, settings.most_steps // E),
                 )
-                more = {"metrics": scores, "seldom": {"gradient": lambda t: t % 50 == 0}}
+                more = {"metrics": scores, "schedule": {"gradient": lambda t: t % 50 == 0}}
                 history = simulate(algorithm, problem, streams, rounds, cohort=law(kind, K, problem), **more)
                 labels = {"reading": reading, "scheme": scheme, "cohort": K, "local_steps": E}
                 yield history.frame(replicate=[replicate], **labels)

@@ -284,6 +284,7 @@ def _fednl(what: str) -> Iterator[Claim]:
             f"FMNIST{_WITH_FEATURES[features]}, {_CASES[what][0]}: rounds to 1e-6 grow less than GIANT's, as "
             "multiples of those without.",
             (giant - theirs).note(FACTORS, giant, theirs),
+            note="with an intercept added to the features the order of the two may be another",
         )
         yield _growth(experiment, "fednl", "FedNL's", what, "giant")
 
