@@ -21,7 +21,16 @@ from replifed.data import fetch
 from replifed.errors import ReplifedError
 from replifed.settings import checks, needs, reading
 from replifed.progress import ONE_LINE
-from replifed.workflow import closing, costs, entries, jobs, running, screen, targets, command
+from replifed.workflow import (
+    closing,
+    costs,
+    entries,
+    jobs,
+    running,
+    screen,
+    targets,
+    command,
+)
 from replifed.workflow.costs import Limits
 
 # Another workflow may use this one as a module. Then all but its rules is left to that one.
