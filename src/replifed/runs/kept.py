@@ -128,11 +128,17 @@ def faults(run: Run) -> list[str]:
 
 
 def in_words(run: Run, paper: str = "") -> str:
-    """Name the commit, the date and the machine of a run, or of a paper of it; and which papers are newer."""
+    """Name commit, date and machine of a run, or of a paper of it; of papers taken later, theirs."""
     newer = [Path(name).stem for name in run.of_kind("environment") if "environment.json" in run]
     if not newer or paper:
         return _made_by(run.environment(paper))
-    return "; ".join([_made_by(run.environment()), *(f"{one}: {in_words(run, one)}" for one in newer)])
+    older = {*run.entries(ABOUT)["papers"]} - {*newer}
+    of_each: dict[str, list[str]] = {_made_by(run.environment()): []} if older else {}
+    for one in newer:
+        of_each.setdefault(in_words(run, one), []).append(one)
+    return "; ".join(
+        f"{', '.join(papers)}: {words}" if papers else words for words, papers in of_each.items()
+    )
 
 
 def _made_by(environment: Mapping[str, Any]) -> str:
