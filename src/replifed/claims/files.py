@@ -162,7 +162,7 @@ def width() -> int:
 
 def say(text: str, before: str = "", colour: str = "") -> None:
     """Print a text in lines of the terminal's width, with `before` before the first, and others indented."""
-    for line in textwrap.wrap(text, width() - len(before) - bool(before)):
+    for line in textwrap.wrap(text, width() - len(before) - bool(before), break_on_hyphens=False):
         print(f"{before} {_painted(line, colour)}" if before else _painted(line, colour))
         before = " " * len(before)
 
