@@ -72,7 +72,7 @@ class Drawn:
         number = self._used[:, None] + fresh.cumsum(axis=1) - 1
         self._row[run, index] = np.where(fresh, number, self._row[run, index])
         self._used = self._used + fresh.sum(axis=1)
-        if (most := self._used.max()) > (held := self._rows.shape[1]):
+        if (most := int(self._used.max())) > (held := self._rows.shape[1]):
             more = max(most, 2 * held) - held
             self._rows = np.pad(self._rows, ((0, 0), (0, more), (0, 0)))
         self._rows[run, self._row[run, index]] = new
