@@ -39,6 +39,19 @@ def clean_folder(tmp_path_factory):
     assert not left, "a test leaves files in the folder of all"
 
 
+@pytest.fixture(autouse=True)
+def same_methods(monkeypatch):
+    """Forget methods that a test registers, which no other test has."""
+    from replifed.algorithms import registry
+
+    before = dict(registry.METHODS)
+    monkeypatch.setenv("REPLIFED_METHODS", "{}")
+    monkeypatch.delenv("REPLIFED_METHODS")
+    yield
+    for name in {*registry.METHODS} - {*before}:
+        del registry.METHODS[name]
+
+
 def pytest_collection_modifyitems(items):
     """Sort files by how long they take; tests of a file stay in their order."""
     place = {name: number for number, name in enumerate(LONGEST)}
