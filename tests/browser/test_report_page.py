@@ -311,7 +311,7 @@ def test_main_claims_are_drawn_by_settings_and_lead_to_their_claims(report):
     ]
     assert found["summary"].startswith("It hangs on the settings") and found["open"]
     assert found["said"].startswith("It is faster. In 3 settings: loss: mean; step: own fails")
-    assert found["dots"] == 3 + 6
+    assert found["dots"] == 3 + 6 + 2  # of settings, of their axes, of the legend
     assert found["target"] == "#fedht.rate.own.sum"
 
 
