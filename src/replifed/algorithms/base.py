@@ -161,6 +161,9 @@ class Method:
         Whether the server holds the data, so that nothing is sent.
     counts_differ, exchanges_differ : str
         Reason why a round books less work than it takes, or fewer exchanges than it needs.
+    theory : str
+        Where the parameters of `compared` at the multiple 1 come from, if the method's own theory gives them;
+        or those at `theory_multiple(given)`, where that is another one.
     weighted : bool
         Whether it averages with the problem's weights p_i, not with 1/N (see `participation.weighted_view`).
     """
@@ -203,6 +206,16 @@ def usual_settings(kind: type[Any], multiple: NDArray, given: Conditions) -> dic
     """Return the tuned setting, `multiple` / L, and the number of local steps, if the method has them."""
     values = {getattr(kind, "tuned", "step"): multiple / given.L, "local_steps": given.local_steps}
     return {field.name: values[field.name] for field in fields(kind) if field.init and field.name in values}
+
+
+def compared(kind: type[Any], multiple: NDArray, given: Conditions) -> Any:
+    """Return a method as a comparison runs it: by its own `compared`, or with the usual settings.
+
+    A method of a package need not have `Method` as its base.
+    """
+    if hasattr(kind, "compared"):
+        return kind.compared(multiple, given)
+    return kind(**usual_settings(kind, multiple, given))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ class FedLin(SolverMethod):
 
     name: ClassVar = "fedlin"
     look: ClassVar = ("sky", "solid", "X")
+    theory: ClassVar = "local step 1 / (6 L K), theorem for strongly convex losses"
 
     partial_participation: ClassVar = False
     cohorts: ClassVar = Cohorts(
@@ -49,6 +50,10 @@ class FedLin(SolverMethod):
     def compared(cls, multiple: NDArray, given: Conditions) -> Self:
         """The local step as a multiple of 1 / L."""
         return cls(solver=Gradient(steps=given.local_steps, step=multiple / given.L))
+
+    @classmethod
+    def theory_multiple(cls, given: Conditions) -> NDArray:
+        return np.asarray(given.L * theory_step(given.L, given.local_steps))
 
     @staticmethod
     def messages(r: Counted) -> Sent:

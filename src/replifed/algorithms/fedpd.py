@@ -37,6 +37,7 @@ class FedPD(SolverMethod):
     name: ClassVar = "fedpd"
     label: ClassVar = "Fed-PD"
     look: ClassVar = ("purple", "short", "P")
+    theory: ClassVar = "eta = (sqrt 5 - 1) / (4 L), the end of the theorem's range"
     messages: ClassVar = staticmethod(both_ways)  # x_i + eta lambda_i up, x_0 down
 
     eta: Annotated[float | NDArray, POSITIVE]
@@ -65,6 +66,10 @@ class FedPD(SolverMethod):
         """eta as a multiple of 1 / sqrt(mu L)."""
         solver = Gradient(steps=given.local_steps)
         return cls(eta=multiple / np.sqrt(given.mu * given.L), solver=solver)
+
+    @classmethod
+    def theory_multiple(cls, given: Conditions) -> NDArray:
+        return np.asarray(np.sqrt(given.mu * given.L) * theory_eta(given.L))
 
 
 def theory_eta(L: float | NDArray) -> float | NDArray:

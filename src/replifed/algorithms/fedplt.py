@@ -44,6 +44,7 @@ class FedPLT(SolverMethod):
     name: ClassVar = "fedplt"
     label: ClassVar = "Fed-PLT"
     look: ClassVar = ("orange", "solid", "D")
+    theory: ClassVar = "rho = 1 / sqrt(mu L), the best rate of exact splitting"
     messages: ClassVar = staticmethod(both_ways)  # z_i up, y down
     cohorts: ClassVar = Cohorts(
         "each client with its own probability, independently; tables: cohorts of half",

@@ -36,6 +36,7 @@ class FedSplit(SolverMethod):
 
     name: ClassVar = "fedsplit"
     look: ClassVar = ("purple", "dash_dot", "P")
+    theory: ClassVar = "s = 1 / sqrt(mu L), Theorem 1"
     messages: ClassVar = staticmethod(both_ways)  # z_j up, x down
 
     s: Annotated[float | NDArray, POSITIVE]

@@ -40,6 +40,7 @@ class FiveGCS(SolverMethod):
     name: ClassVar = "fivegcs"
     label: ClassVar = "5GCS"
     look: ClassVar = ("vermillion", "dash_dot", "*")
+    theory: ClassVar = "gamma and tau of the theorem for strongly convex losses"
     cohorts: ClassVar = Cohorts(
         "uniform cohort of C clients; the change of v times M / C",
         "C is the number of those who came; the others keep u_m",

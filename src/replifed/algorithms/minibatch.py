@@ -48,6 +48,7 @@ class MinibatchSGD(Method):
     name: ClassVar = "mb_sgd"
     label: ClassVar = "minibatch SGD"
     look: ClassVar = ("black", "long", "<")
+    theory: ClassVar = "step 1 / L, gradient descent on an L-smooth function"
     messages: ClassVar = staticmethod(one_gradient)
     cohorts: ClassVar = Cohorts(
         "FedSGD of McMahan et al. 2017: uniform cohort",

@@ -43,6 +43,7 @@ class Scaffnew(SolverMethod):
 
     name: ClassVar = "scaffnew"
     look: ClassVar = ("blue", "dash_dot", "o")
+    theory: ClassVar = "gamma = 1 / L, the end of the range of Theorem 3.5"
     messages: ClassVar = staticmethod(both_ways)  # x_i up, their mean down
 
     step: Annotated[float | NDArray, POSITIVE]

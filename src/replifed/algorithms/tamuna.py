@@ -46,6 +46,7 @@ class TAMUNA(SolverMethod):
 
     name: ClassVar = "tamuna"
     look: ClassVar = ("green", "short", "<")
+    theory: ClassVar = "gamma = 2 / (L + mu), and the largest eta"
     cohorts: ClassVar = Cohorts(
         "uniform cohort of c clients; plain mean of the coordinates that are sent",
         "plain mean over those who came; the others keep h_i",

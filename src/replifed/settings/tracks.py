@@ -48,11 +48,7 @@ def said(methods: Sequence[str]) -> dict[str, str]:
     """Return what theory says of each method, or why it does not; "" of those with nothing to tune."""
     from replifed.algorithms.theory import theory_of, tunes, without_theory
 
-    found = {}
-    for method in methods:
-        theory = theory_of(method) if tunes(method) else None
-        found[method] = theory.says if theory else without_theory(method)
-    return found
+    return {name: (theory_of(name) if tunes(name) else "") or without_theory(name) for name in methods}
 
 
 def errors(requested: Mapping[str, Any], methods: Sequence[str]) -> Iterator[Error]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replifed.algorithms.base import Conditions, usual_settings
+from replifed.algorithms.base import Conditions, compared
 from replifed.algorithms.registry import METHODS, method_class
 
 # What a method is made for, to see which of its settings follow from what: numbers that no setting has.
@@ -50,12 +50,8 @@ def fixed(method: str, settings: Any) -> str:
 
 
 def _made(method: str, settings: Any, multiple: float, problem: Mapping[str, Any]) -> Any:
-    cls, l1 = method_class(method), getattr(settings, "l1", 0.0)
-    given = Conditions(**problem, local_steps=settings.local_steps, l1=l1)
-    numbers = np.array([multiple])
-    if hasattr(cls, "compared"):
-        return cls.compared(numbers, given)
-    return cls(**usual_settings(cls, numbers, given))
+    given = Conditions(**problem, local_steps=settings.local_steps, l1=getattr(settings, "l1", 0.0))
+    return compared(method_class(method), np.array([multiple]), given)
 
 
 def _settings(made: Any) -> dict[str, Any]:

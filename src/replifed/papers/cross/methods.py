@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import Conditions, usual_settings, without_form
+from replifed.algorithms.base import Conditions, compared, without_form
 from replifed.algorithms.registry import method_class
 from replifed.algorithms.theory import by_theory, tunes
 from replifed.network.participation import Asked
@@ -60,9 +60,7 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
     )
     if settings.untuned:
         multiple = multiple * by_theory(name, given)
-    if hasattr(method, "compared"):
-        return method.compared(multiple, given)
-    return method(**usual_settings(method, multiple, given))  # of a package, without `base.Method`
+    return compared(method, multiple, given)
 
 
 def width(name: str) -> type:
