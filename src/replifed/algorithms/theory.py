@@ -1,4 +1,4 @@
-"""Parameters that a method's own theory gives, for runs in which nothing is searched (`comparison.untuned`)."""
+"""Parameters that a method's own theory gives, for runs without a search (`comparison.untuned`)."""
 
 from __future__ import annotations
 

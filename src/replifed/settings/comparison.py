@@ -191,8 +191,8 @@ def with_offered(config: Mapping[str, Any]) -> dict[str, Any]:
 def problems(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the experiments of `cross`, and one with the same settings for each custom data set."""
     known = config[COMPARED]["experiments"]
-    # Those with several ridges count rounds of a few methods.
-    known = {name: one for name, one in known.items() if "ridges" not in one}
+    # Cohorts and tests are for a comparison to ask for.
+    known = {name: one for name, one in known.items() if "cohort" not in one and "test" not in one}
     model = dict(next(one for one in known.values() if one["problem"] == "logistic"))
     del model["samples"]  # what limits a client's samples is said of the data set itself
     custom = {}

@@ -14,7 +14,7 @@ from replifed.engine.accuracy import ACCURACY, NEW, WORST
 from replifed.figures.artefact import By, Grid, Made, X
 from replifed.figures.summaries import averages, median_and_range, use_until_target
 from replifed.papers.cross import cohorts, paper
-from replifed.papers.cross.figures import ends
+from replifed.papers.cross.used import ends
 
 NAMES = {ACCURACY: "accuracy", WORST: "worst tenth", NEW: "new clients"}
 # Share of the best accuracy that is a target.

@@ -12,7 +12,6 @@ from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.figures.artefact import Made
 from replifed.figures.lines import Line, numbered, told_apart
 from replifed.papers.cross import paper
-from replifed.papers.cross.figures import labels, lines
 
 _CAPTION = (
     "The law by which clients come, alike for all methods and drawn with the same numbers, and what each "
@@ -30,7 +29,7 @@ def lines_of(frame: pd.DataFrame) -> dict[str, Line]:
     """
     columns = [name for name in ("method", "first", "second", "best") if name in frame]
     shown = [name for name in pd.unique(frame[columns].to_numpy().ravel()) if isinstance(name, str) and name]
-    known = lines()
+    known = paper.registered_lines()
     unknown = [name for name in shown if name not in known]  # of a comparison that was made elsewhere
     known |= {name: numbered(k)._replace(label=name, width=2.4) for k, name in enumerate(unknown)}
     every = told_apart(known, shown)
@@ -74,7 +73,7 @@ def _form(method: str) -> str:
 
 def _show(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """A table a problem, headed by who takes part, a line a method."""
-    named, tables = labels(), {}
+    named, tables = paper.registered_labels(), {}
     for (experiment, said), part in frame.groupby(["experiment", "said"], sort=False):
         rows = [
             {

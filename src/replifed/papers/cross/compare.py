@@ -15,21 +15,12 @@ from replifed.claims.pairs import matrix
 from replifed.figures.artefact import Grid, Made, X, by_name
 from replifed.figures.curves import visible_range, with_margin
 from replifed.papers.cross import accuracy, clients, cohorts, latex, told, tracks, vary, where
-from replifed.papers.cross.figures import (
-    AUDITED,
-    FLOOR,
-    ON_AXES,
-    PAIRED,
-    TARGETS,
-    USED,
-    figure,
-    gaps,
-    render_used,
-)
-from replifed.papers.cross.figures import all_pairs as pairs_of
+from replifed.papers.cross.figures import FLOOR, ON_AXES, figure, gaps
 from replifed.papers.cross.fixed import with_fixed
 from replifed.papers.cross.paper import FAIR
 from replifed.papers.cross.timed import rates_of, timed
+from replifed.papers.cross.used import AUDITED, PAIRED, TARGETS, USED, render_used
+from replifed.papers.cross.used import all_pairs as pairs_of
 
 PAPER = {
     "name": "A comparison with your methods",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from replifed.algorithms.looks import method_line, method_lines
-from replifed.algorithms.registry import BUILT_IN
+from replifed.algorithms.registry import BUILT_IN, METHODS
 from replifed.figures.lines import Line
 
 PAPER = {"name": "All methods on the same problems", "citation": "A comparison that no paper has.", "doi": ""}
@@ -24,6 +24,11 @@ SETTING = (
     "Logistic regression with a ridge on four data sets, on two of them with a 1-norm as well, clients by "
     "k-means; and a drawn linear regression with a planted sparse model, from which those of the clients "
     f"differ. {FAIR}"
+)
+COHORTS = (
+    "One client in ten, drawn uniformly, takes part in a round. a9a has 100 clients, by k-means. Digits by "
+    "writer are MNIST's of 50 writers, drawn anew for each seed, of whom 5 never take part; there is softmax "
+    "regression. Methods whose papers have no form for cohorts are left out."
 )
 
 
@@ -55,7 +60,22 @@ def lines(*first: str) -> dict[str, Line]:
 EVERY = lines(*FIRST_ORDER, *SECOND_ORDER, *COMPOSITE, *SPARSE, *AVERAGED, *CORRECTED)
 LABELS = {name: line.label for name, line in EVERY.items()}
 
+
+def registered_lines() -> dict[str, Line]:
+    """Return the lines of custom methods, and then of built-in ones."""
+    return method_lines(name for name in METHODS if name not in EVERY) | EVERY
+
+
+def registered_labels() -> dict[str, str]:
+    """Return what `registered_lines` calls each method."""
+    return {name: line.label for name, line in registered_lines().items()}
+
+
 # Problems for all methods, and those for some of them.
 EXPERIMENTS = {"a9a": "a9a", "phishing": "phishing", "mushrooms": "mushrooms", "w8a": "w8a"}
 WITH_NORM = {"a9a_l1": "a9a with a 1-norm", "w8a_l1": "w8a with a 1-norm"}
-PROBLEMS = {**EXPERIMENTS, **WITH_NORM, "planted": "planted sparse model"}
+WITH_COHORT = {
+    "a9a_cohort": "a9a, 10 of 100 clients a round",
+    "writers": "digits by writer, 5 of 50 a round",
+}
+PROBLEMS = {**EXPERIMENTS, **WITH_NORM, "planted": "planted sparse model", **WITH_COHORT}

@@ -18,8 +18,8 @@ from replifed.figures.lines import Line
 from replifed.figures.style import canvas, styled
 from replifed.papers.cross import paper
 from replifed.papers.cross.cohorts import labels_of, lines_of
-from replifed.papers.cross.figures import Targets, all_pairs, use
 from replifed.papers.cross.timed import timed
+from replifed.papers.cross.used import Targets, all_pairs, use
 
 # Of a method on a problem, by one use: the least median, not told from it by the pairs, or behind.
 BEST, TIED, BEHIND = "best", "tied", ""

@@ -13,7 +13,7 @@ from replifed.claims.pairs import used_until
 from replifed.figures.artefact import Made
 from replifed.papers.cross import paper
 from replifed.papers.cross.cohorts import labels_of
-from replifed.papers.cross.figures import Targets
+from replifed.papers.cross.used import Targets
 
 
 def _ends(history: pd.DataFrame, target: float) -> tuple[float, float]:

@@ -18,7 +18,6 @@ from replifed.figures.lines import BLUE, GREY, VERMILLION, Line
 from replifed.figures.style import canvas, legend, styled
 from replifed.network.ledger import BITS_PER_VALUE
 from replifed.papers.cross import paper
-from replifed.papers.cross.figures import labels
 
 # Columns of the cells, and their names in words.
 AXES = {
@@ -104,7 +103,7 @@ _LEAST = 0.1
 @styled
 def _draw(frame: pd.DataFrame) -> Figure:
     """Draw a curve a pair, one below the other: its sorted effects above, dots of their options below."""
-    pairs, named = list(_pairs(frame)), labels()
+    pairs, named = list(_pairs(frame)), paper.registered_labels()
     problem, note = frame[["experiment", "note"]].iloc[0]
     title = f"Comparison · {paper.PROBLEMS.get(problem, problem)} under other settings"
     rows = max(sum(map(len, _axes(part).values())) for _, part in pairs)
@@ -176,7 +175,7 @@ def _dots(ax: Axes, cells: pd.DataFrame, options: Mapping[str, Sequence[str]]) -
 
 def _outcomes(inputs: Any) -> pd.DataFrame:
     """A row a pair with its outcome in words, then one an option of each axis."""
-    frames, named = [], labels()
+    frames, named = [], paper.registered_labels()
     for (problem, first, second), part in _pairs(cells(inputs)):
         options = by_option(part, _axes(part))
         names = (named.get(first, first), named.get(second, second))

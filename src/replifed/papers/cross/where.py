@@ -26,8 +26,8 @@ from replifed.figures.style import legend, panels, styled
 from replifed.network import times
 from replifed.papers.cross import paper
 from replifed.papers.cross.cohorts import lines_of
-from replifed.papers.cross.figures import TARGETS
 from replifed.papers.cross.timed import rates_of, size_of
+from replifed.papers.cross.used import TARGETS
 
 # Bits a second, and seconds.
 UPLINK = np.geomspace(1e4, 1e10, 49)
