@@ -76,8 +76,9 @@ def _show(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
             "method"
         ]
         lines = [_line(named.get(method, method), part[part["method"] == method]) for method in order]
-        name = paper.PROBLEMS.get(str(experiment), experiment)
-        tables[f"{name}. Over {', '.join(_over(one))}. Target: {one['target']:.3g}"] = pd.DataFrame(lines)
+        name, target = paper.PROBLEMS.get(str(experiment), experiment), f"{one['target']:.3g}"
+        target += ", which the start has" if not part["median"].any() else ""
+        tables[f"{name}. Over {', '.join(_over(one))}. Target: {target}"] = pd.DataFrame(lines)
     return tables
 
 
@@ -95,7 +96,7 @@ def _line(label: str, rows: pd.DataFrame) -> dict[str, str]:
     copies = copies_in_words(one.runs, one.seeds)
     line = {"method": f"{label} ({copies})" if copies else label}
     for name, head in NAMES.items():
-        if name in rows:
+        if name in rows and rows[name].notna().any():
             middle, low, high = (getattr(one, f"{name}{end}") for end in ("", "_low", "_high"))
             line[head] = f"{middle:.3f}" + ("" if one.runs == 1 else f" [{low:.3f}, {high:.3f}]")
     for row in rows.itertuples():

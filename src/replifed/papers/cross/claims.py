@@ -111,8 +111,8 @@ def _cohorts() -> None:
     """Sentences on what is left of a method's advantage where one client in ten takes part."""
     for method in _OF_COHORTS:
         says = (
-            f"{LABELS[method]}, {_NO_DRIFT}, ends with a smaller gap than FedAvg where one client in ten takes "
-            "part."
+            f"{LABELS[method]}, {_NO_DRIFT}, ends with a smaller gap than FedAvg where one client in ten "
+            "takes part."
         )
         CLAIM.sentence(f"{method}.cohort", "Figure 7", says)(partial(_smaller_with_cohorts, method, says))
     for method in _MORE_ACCURATE:

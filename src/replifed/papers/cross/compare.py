@@ -13,9 +13,8 @@ from matplotlib.figure import Figure
 from replifed.claims.curves import within_reach
 from replifed.claims.pairs import matrix
 from replifed.figures.artefact import Grid, Made, X, by_name
-from replifed.figures.curves import visible_range, with_margin
 from replifed.papers.cross import accuracy, clients, cohorts, latex, told, tracks, vary, where
-from replifed.papers.cross.figures import FLOOR, ON_AXES, figure, gaps
+from replifed.papers.cross.figures import ON_AXES, figure, gaps, reached
 from replifed.papers.cross.fixed import with_fixed
 from replifed.papers.cross.paper import FAIR
 from replifed.papers.cross.timed import rates_of, timed
@@ -46,12 +45,6 @@ _OWN = (
 )
 # Of one method alone.
 _NO_PAIRS = {"no pairs": pd.DataFrame({"method": ["one method has none to be compared with"]})}
-
-
-def _ends(panel: pd.DataFrame) -> tuple[float, float]:
-    """Ends of the axis of gaps: what the curves of a panel reach, down to the floor."""
-    low, high = with_margin(*visible_range(panel, "method"), True)
-    return max(low, FLOOR / 3), high
 
 
 _AXES = ("round", "bits", "sample_gradients", "seconds")
@@ -85,7 +78,7 @@ _figure = partial(
     pages=[X(*_AXES)],
     x={**ON_AXES, "seconds": "time, s"},
     lines=cohorts.lines_of,  # when it is drawn: this imports custom methods
-    limits=_ends,
+    limits=reached,
 )
 _TIME = "Time, where --time asks for it, is computed from recorded rounds, bits and gradients. "
 FIGURES = by_name(

@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 
 from replifed.claims.pairs import USES, matrix, profile
+from replifed.engine.accuracy import ACCURACY, NEW, WORST
 from replifed.figures.artefact import By, Grid, Made, X, by_name
+from replifed.figures.curves import visible_range, with_margin
 from replifed.figures.summaries import averages
-from replifed.papers.cross import accuracy, paper
+from replifed.papers.cross import accuracy, cohorts, paper
 from replifed.papers.cross.used import PAIRED, TARGET, TARGETS, USED, all_pairs, render_used, use
 
 # Curves end here; smaller gaps are of no statistical use, and soon rounding errors.
@@ -68,9 +70,32 @@ def _by_group(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+# Panels of accuracy: the clients of a9a have no test samples of their own.
+_PANELS = {
+    ("a9a_cohort", ACCURACY): "a9a, 10 of 100 clients",
+    ("writers", ACCURACY): "digits by writer",
+    ("writers", WORST): "worst tenth of writers",
+    ("writers", NEW): "writers who never take part",
+}
+
+
+def _in_panels(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the curves with the name of their panel."""
+    keys = zip(frame["experiment"], frame["metric"], strict=True)
+    return frame.assign(panel=[_PANELS.get(key) for key in keys]).dropna(subset="panel")
+
+
 _PAGES = "The PDF has a page each for rounds, bits and sample gradients."
 
 ON_AXES = {"round": "communication rounds", "bits": "bits sent", "sample_gradients": "sample gradients"}
+
+
+def reached(panel: pd.DataFrame) -> tuple[float, float]:
+    """Return the ends of the axis of gaps: what the curves of a panel reach, down to the floor."""
+    low, high = with_margin(*visible_range(panel, "method"), True)
+    return max(low, FLOOR / 3), high
+
+
 _LAYOUT: dict[str, Any] = dict(
     prefix=paper.PAPER["name"],
     source=gaps,
@@ -145,13 +170,17 @@ FIGURES = by_name(
         caption="As Figure 1, for methods with a form for cohorts: first-order methods and corrected ones. "
         f"{paper.COHORTS}",
         columns=[By("experiment", paper.WITH_COHORT)],
-        lines=paper.EVERY,
+        lines=cohorts.lines_of,
+        limits=reached,
     ),
     replace(
         accuracy.PICTURE,
         prefix=paper.PAPER["name"],
         caption=f"{accuracy.PICTURE.caption} {paper.COHORTS}",
-        columns=[By("experiment", paper.WITH_COHORT)],
+        shown=_in_panels,
+        rows=(),
+        columns=[By("panel", {name: name for name in _PANELS.values()})],
+        wrap=2,
     ),
     Grid(
         "profile",
