@@ -8,7 +8,7 @@ import pytest
 from replifed.algorithms import looks, registry
 from replifed.algorithms.registry import BUILT_IN, METHODS, declared, method_class
 from replifed.errors import ConfigError
-from replifed.papers.cross import figures
+from replifed.papers.cross import paper
 from replifed.store import provenance
 
 MINE = """
@@ -79,7 +79,7 @@ def test_a_custom_method_has_a_look_of_its_own_and_not_its_parents(monkeypatch):
     for name in of:
         monkeypatch.setitem(METHODS, name, f"somebody:{name}")
     monkeypatch.setattr(looks, "method_class", lambda name: of.get(name) or registry.method_class(name))
-    heir, described = list(figures.lines().items())[:2]
+    heir, described = list(paper.registered_lines().items())[:2]
     assert (heir[0], heir[1].label, heir[1].width) == ("heir", "Heir", 2.4)
     assert heir[1].color not in {line.color for line in looks.method_lines(BUILT_IN).values()}
     assert (described[1].label, described[1].color) == ("Mine, described", "#123456")
