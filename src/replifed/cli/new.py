@@ -91,7 +91,9 @@ def _init(arguments: argparse.Namespace) -> None:
         for name in _COPIED:
             part.joinpath(name).rename(arguments.folder / name)
     part.rmdir()
-    print(f"next: `cd {shlex.quote(str(arguments.folder))}`, `replifed make all --small --cores 2`")
+    there = arguments.folder.resolve() == Path.cwd()
+    step = "" if there else f"`cd {shlex.quote(str(arguments.folder))}`, "
+    print(f"next: {step}`replifed make all --small --cores 2`")
 
 
 def _paper(arguments: argparse.Namespace) -> None:
