@@ -11,8 +11,8 @@ _SINGLE, _DOUBLE = 23, 52
 _FARTHEST = 1 << 60
 # A good guess is off by some 2^-5 of an octave.
 _NEAR = 5
-# Numbers that are counted in the time in which one is packed.
-_PACKING = 8
+# Bytes of numbers that are counted in the time in which one is packed.
+_PACKING = 32
 
 
 @compiled
@@ -125,10 +125,10 @@ def _select(numbers, tau, least, guess):
             low, top, below = top, np.int64(np.iinfo(numbers.dtype).max), True
         else:
             top, beyond, reached, above = top - 1, reached, _reaching(numbers, low), True
-    passes = 0
+    passes, gone = 0, np.int64(0)
     while reached > tau and low < top:
-        if _PACKING * reached < len(numbers):
-            numbers = numbers[: _pack(numbers, low)]
+        if _PACKING * (reached - beyond) < len(numbers) * numbers.itemsize:
+            numbers, gone = numbers[: _pack(numbers, low, top)], beyond
         if not below:
             middle = top - min(far, (top - low) // 2)
         elif not above:
@@ -139,7 +139,7 @@ def _select(numbers, tau, least, guess):
             middle, passes = low + max(np.int64(1), np.int64(share * (top - low))), passes + 1
         else:
             middle, passes = top - (top - low) // 2, passes + 1
-        count, far = _reaching(numbers, middle), 2 * min(far, np.int64(_FARTHEST))
+        count, far = gone + _reaching(numbers, middle), 2 * min(far, np.int64(_FARTHEST))
         if count >= tau:
             low, reached, below = middle, count, True
         else:
@@ -167,12 +167,12 @@ def _reaching_magnitude(integers, most, least):
 
 
 @compiled_within
-def _pack(numbers, least):
-    """Move numbers that are at least `least` to the front; returns how many."""
-    least, n = numbers.dtype.type(least), 0
+def _pack(numbers, least, most):
+    """Move numbers from `least` to `most` to the front; returns how many."""
+    least, most, n = numbers.dtype.type(least), numbers.dtype.type(most), 0
     for k in range(len(numbers)):
         # Without a branch: the next one overwrites what is not kept.
         number = numbers[k]
         numbers[n] = number
-        n += number >= least
+        n += (number >= least) & (number <= most)
     return n

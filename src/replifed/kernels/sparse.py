@@ -24,40 +24,142 @@ def minibatch_gradients(data, indices, indptr, y, bounds, samples, loss, models,
         here = slice(bounds[i], bounds[i + 1])
         for run in range(R):
             drawn, u, gradient = samples[run * B // R, i], models[run, here], g[run, here]
+            gradient[:] = 0
             _on_minibatch(data, indices, indptr, y, bounds[i], drawn, loss, u, gradient, scratch)
 
 
 @compiled
-def minibatch_steps(
-    data, indices, indptr, y, bounds, samples, loss, eta, ridge, tau, most, keys, models, integers, moved
-):
-    """Steps w <- H_tau(w - eta (grad l(w; b) + ridge w)) of `models` on minibatches `samples` (K, B, N, b).
+def minibatch_steps(data, indices, indptr, y, bounds, samples, loss, eta, models):
+    """Steps w <- w - eta grad l(w; b) of `models` on minibatches `samples` (K, B, N, b); `eta` is (R,).
 
-    A client's model stays in the cache from step to step. `eta` and `tau` are (R,), with no `tau` for no
-    thresholds, `keys` (R, W) or (0, 0) and `most` are those of `kernels.selection.keep_largest`, `integers`
-    is the memory of `models`, and `moved` scratch for one client: numbers, and the same memory as integers.
+    A client's model stays in the cache from step to step. All else is as in `minibatch_gradients`.
     """
     R, (K, B, N, b) = len(models), samples.shape
-    scratch = _scratch(data, y, b)
-    choosing = np.empty(len(moved[0]), integers.dtype), np.empty(len(moved[0]) + 1, keys.dtype)
+    scratch, gradient = _scratch(data, y, b), np.empty(models.shape[1], models.dtype)
     for i in range(N):
-        here = slice(bounds[i], bounds[i + 1])
         for run in range(R):
-            w, bits, g = models[run, here], integers[run, here], moved[0][: bounds[i + 1] - bounds[i]]
-            threshold = np.int64(0)
+            w, g = models[run, bounds[i] : bounds[i + 1]], gradient[: bounds[i + 1] - bounds[i]]
             for k in range(K):
+                g[:] = 0
                 drawn = samples[k, run * B // R, i]
                 _on_minibatch(data, indices, indptr, y, bounds[i], drawn, loss, w, g, scratch)
                 for j in range(len(w)):
-                    g[j] = w[j] - eta[run] * (g[j] + ridge * w[j])
-                if len(tau) > 0:
-                    threshold = np.int64(
-                        keep_in_segment(
-                            moved[1][: len(w)], most, keys[run, here], tau[run], threshold, choosing, bits
-                        )
-                    )
-                else:
-                    w[:] = g
+                    w[j] -= eta[run] * g[j]
+
+
+@compiled
+def thresholded_steps(
+    data, indices, indptr, y, bounds, own, samples, loss, eta, ridge, tau, most, held, moved
+):
+    """Steps w <- H_tau(w - eta (grad l(w; b) + ridge w)) on minibatches `samples` (K, B, N, b).
+
+    A model has few non-zeros, and a minibatch touches few columns: a step goes over these alone. Columns of
+    features in which clients' samples have non-zeros are `own` (W,), in increasing order for each client.
+    `eta` and `tau` are (R,). `held` are columns and values of non-zeros, (R, N, most of tau), and zeros after
+    these: at first of the server's model, at the end of the clients' ones. `moved` is scratch for as many
+    numbers as one more than tau and the non-zeros of any client's data, and its memory as integers, for which
+    `most` is that of `kernels.selection.keep_largest`. All else is as in `minibatch_gradients`.
+    """
+    (columns, values), (numbers, integers) = held, moved
+    R, (K, B, N, b), size = len(eta), samples.shape, len(numbers)
+    scratch = _scratch(data, y, b)
+    # One client's model and gradient, zero but where a step is; the columns that move, and where they lie.
+    w, g = np.zeros(size, data.dtype), np.zeros(size, data.dtype)
+    names, places = np.empty(size, own.dtype), np.empty(size, np.intp)
+    choosing = np.empty(size, integers.dtype), np.empty(size + 1, own.dtype)
+    touched, small = np.empty(size, np.uintp), (np.empty(size, data.dtype), np.empty(size, np.uintp))
+    for i in range(N):
+        first, mine = bounds[i], own[bounds[i] : bounds[i + 1]]
+        for run in range(R):
+            n, place, threshold, step = 0, 0, np.int64(0), eta[run]
+            for j in range(values.shape[2]):
+                if values[run, i, j] != 0:
+                    names[n], numbers[n] = columns[run, i, j], values[run, i, j]
+                    place = _find(mine, names[n], place)
+                    places[n] = place if place < len(mine) and mine[place] == names[n] else -1
+                    n += 1
+            least = _put(numbers[:n], places, w)
+            for k in range(K):
+                drawn = samples[k, run * B // R, i]
+                changed = _accumulate(data, indices, indptr, y, first, drawn, loss, w, g, scratch, touched)
+                # Numbers that are far smaller than all before are set apart: few of the others are left.
+                enough, old = least / 2 if n == tau[run] else data.dtype.type(0), n
+                reached = 0
+                for j in range(n):
+                    # The samples do not touch what lies outside the client's columns, but it competes.
+                    slope = data.dtype.type(0)
+                    if places[j] >= 0:
+                        at = np.uintp(places[j])
+                        slope, g[at], w[at] = g[at], 0, 0
+                    numbers[j] -= step * (slope + ridge * numbers[j])
+                    reached += abs(numbers[j]) >= enough
+                few = 0
+                for j in range(changed):
+                    # Without a branch: the next one overwrites what does not belong there.
+                    at = touched[j]
+                    slope, g[at] = g[at], 0
+                    number = -step * slope
+                    numbers[n], places[n], small[0][few], small[1][few] = number, at, number, at
+                    large = (slope != 0) & ((abs(number) >= enough) | (number != number))
+                    n, few = n + large, few + 1 - large
+                if reached + n - old < tau[run]:
+                    for j in range(few):
+                        if small[0][j] != 0:
+                            numbers[n], places[n] = small[0][j], small[1][j]
+                            n += 1
+                for j in range(old, n):
+                    names[j] = mine[places[j]]
+                bits = integers[:n]
+                threshold = np.int64(
+                    keep_in_segment(bits, most, names[:n], tau[run], threshold, choosing, bits)
+                )
+                n = _pack(numbers[:n], names, places)
+                least = _put(numbers[:n], places, w)
+            for j in range(n):
+                if places[j] >= 0:
+                    w[places[j]] = 0
+            for j in range(values.shape[2]):
+                columns[run, i, j] = names[j] if j < n else 0
+                values[run, i, j] = numbers[j] if j < n else 0
+
+
+@compiled_within
+def _find(names, name, low):
+    """The first place from `low` on in increasing `names` that does not lie below `name`."""
+    step = 1
+    while low + step < len(names) and names[low + step] < name:
+        step *= 2
+    high = min(low + step + 1, len(names))
+    while low < high:
+        middle = (low + high) // 2
+        if names[middle] < name:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled_within
+def _put(values, places, w):
+    """Write values to their places in `w`, as far as they have one; returns the least magnitude."""
+    least = values.dtype.type(np.inf)
+    for j in range(len(values)):
+        size = abs(values[j])
+        least = size if size < least else least
+        if places[j] >= 0:
+            w[places[j]] = values[j]
+    return least
+
+
+@compiled_within
+def _pack(values, names, places):
+    """Move what is not zero to the front; returns how many."""
+    n = 0
+    for j in range(len(values)):
+        if values[j] != 0:
+            values[n], names[n], places[n] = values[j], names[j], places[j]
+            n += 1
+    return n
 
 
 @compiled
@@ -68,7 +170,43 @@ def _scratch(data, y, b):
 
 @compiled_within
 def _on_minibatch(data, indices, indptr, y, first, drawn, loss, u, gradient, scratch):
-    """Fill `gradient` with that of one client, whose columns begin at `first`, on the samples `drawn`."""
+    """Add to `gradient` that of one client, whose columns begin at `first`, on the samples `drawn`."""
+    r, _, distinct, times = scratch
+    for j in range(_derivatives(data, indices, indptr, y, first, drawn, loss, u, scratch)):
+        entries = slice(indptr[distinct[j]], indptr[distinct[j] + 1])
+        a, columns = data[entries], indices[entries]
+        weight = data.dtype.type(times[distinct[j]] * r[j] / len(drawn))
+        for k in range(len(a)):
+            gradient[np.uintp(columns[k] - first)] += weight * a[k]
+        times[distinct[j]] = 0
+
+
+@compiled_within
+def _accumulate(data, indices, indptr, y, first, drawn, loss, u, gradient, scratch, touched):
+    """As `_on_minibatch`; returns how many columns `touched` then has: those changed from zero."""
+    r, _, distinct, times = scratch
+    n = 0
+    for j in range(_derivatives(data, indices, indptr, y, first, drawn, loss, u, scratch)):
+        entries = slice(indptr[distinct[j]], indptr[distinct[j] + 1])
+        a, columns = data[entries], indices[entries]
+        weight = data.dtype.type(times[distinct[j]] * r[j] / len(drawn))
+        for k in range(len(a)):
+            place = np.uintp(columns[k] - first)
+            before = gradient[place]
+            gradient[place] = before + weight * a[k]
+            # Without a branch: the next one overwrites a column that was there before.
+            touched[n] = place
+            n += before == 0
+        times[distinct[j]] = 0
+    return n
+
+
+@compiled_within
+def _derivatives(data, indices, indptr, y, first, drawn, loss, u, scratch):
+    """Find the derivatives of the loss, at `u`, in the predictions of those `drawn`; returns how many differ.
+
+    `scratch` then has the derivatives and the samples, each once, and how often each sample was drawn.
+    """
     r, targets, distinct, times = scratch
     n = count_drawn(drawn, times, distinct)
     for j in range(n):
@@ -79,14 +217,7 @@ def _on_minibatch(data, indices, indptr, y, first, drawn, loss, u, gradient, scr
             total += a[k] * u[np.uintp(columns[k] - first)]
         r[j], targets[j] = total, y[distinct[j]]
     derivatives(r[:n], targets[:n], loss)
-    gradient[:] = 0
-    for j in range(n):
-        entries = slice(indptr[distinct[j]], indptr[distinct[j] + 1])
-        a, columns = data[entries], indices[entries]
-        weight = data.dtype.type(times[distinct[j]] * r[j] / len(drawn))
-        for k in range(len(a)):
-            gradient[np.uintp(columns[k] - first)] += weight * a[k]
-        times[distinct[j]] = 0
+    return n
 
 
 @compiled

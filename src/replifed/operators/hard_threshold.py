@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+# Coordinates above which vectors may be averages of few sparse ones, of which one in so many is not zero.
+_LONG, _FEW = 1 << 16, 4
+
 
 def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
     """Keep the `tau` entries of largest magnitude along the last axis, set the others to zero.
@@ -19,12 +22,29 @@ def hard_threshold(v: NDArray, tau: int | NDArray) -> NDArray:
     if np.min(tau) >= d:
         return v.copy()
     check_levels(tau, v.shape)
-    result = np.empty(v.shape, v.dtype)
-    integers, most = as_integers(np.ascontiguousarray(v))
-    integers = integers.reshape(-1, d)
-    levels, keys = np.repeat(tau, len(integers) // max(np.size(tau), 1)), np.arange(d, dtype=np.int32)
-    keep_largest(integers, most, keys[None], np.array([0, d]), levels, as_integers(result)[0].reshape(-1, d))
-    return result
+    rows = v.reshape(-1, d)
+    levels = np.repeat(tau, len(rows) // max(np.size(tau), 1))
+    if d > _LONG and _FEW * np.count_nonzero(v) < v.size:
+        result = np.zeros(rows.shape, v.dtype)
+        for row, level, kept in zip(rows, levels, result, strict=True):
+            _keep_of_nonzeros(row, level, kept)
+        return result.reshape(v.shape)
+    result = np.empty(rows.shape, v.dtype)
+    integers, most = as_integers(np.ascontiguousarray(rows))
+    keys = np.arange(d, dtype=np.int32)[None]
+    keep_largest(integers, most, keys, np.array([0, d]), levels, as_integers(result)[0])
+    return result.reshape(v.shape)
+
+
+def _keep_of_nonzeros(v: NDArray, tau: np.integer, kept: NDArray) -> None:
+    """Write to `kept`, which is zero, what `hard_threshold` keeps of a vector with few non-zeros."""
+    from replifed.kernels.selection import keep_largest
+
+    names = np.flatnonzero(v != 0).astype(np.int32)
+    values = v[names]
+    integers, most = as_integers(values[None])
+    keep_largest(integers, most, names[None], np.array([0, len(names)]), np.array([tau]), integers)
+    kept[names] = values
 
 
 def threshold_by_class(W: NDArray, tau: int | NDArray, classes: int) -> NDArray:

@@ -118,6 +118,12 @@ class SparseLinearModel(LinearObjective):
         part._hold(self.X[rows], self.y[rows], sizes, p * (self._total_weight / p.sum()))
         return part
 
+    def of_clients(self, chosen: NDArray) -> SparseLinearModel:
+        """As `_part`, for parts that come again: they ask this problem which columns are theirs."""
+        part = self._part(chosen)
+        part._part_of = self, chosen
+        return part
+
     @cached_property
     def _total_weight(self) -> float:
         return float(self.weights.sum())
@@ -141,7 +147,7 @@ class SparseLinearModel(LinearObjective):
 
     def gradient(self, x: NDArray) -> NDArray:
         r = self.residuals(self.predictions(x)) * (self.weights / self.sizes)[0, self.client]
-        return run_by_run(self._transposed, r) + self.l2 * x * self.weights.sum()
+        return run_by_run(self.X.T, r) + self.l2 * x * self.weights.sum()
 
     def client_gradients(self, x: NDArray) -> NDArray:
         """Gradient of each f_i at the server's models, dense, shape (R, N, d)."""
@@ -150,11 +156,6 @@ class SparseLinearModel(LinearObjective):
         for i, (begin, end) in enumerate(pairwise(self.first)):
             g[:, i] = run_by_run(self.X[begin:end].T, r[:, begin:end])
         return g + self.l2 * x[:, None]
-
-    @cached_property
-    def _transposed(self) -> sp.csr_array:
-        """X' in CSR form: its product reads in order, that of X.T scatters its writes."""
-        return self.X.T.tocsr()
 
     @cached_property
     def counts(self) -> NDArray:
@@ -177,13 +178,13 @@ class SparseLinearModel(LinearObjective):
         h *= (self.weights / self.sizes)[0, self.client]
         ridge = self.l2 * self._total_weight
         # (X'hX + ridge) v, from right to left.
-        return lambda v: run_by_run(self._transposed, h * self.predictions(v)) + ridge * v
+        return lambda v: run_by_run(self.X.T, h * self.predictions(v)) + ridge * v
 
     # -- constants -------------------------------------------------------------------------------
 
     def _client_blocks(self) -> Iterator[sp.csr_array]:
         """Each client's samples, restricted to the columns in which they have non-zeros."""
-        for (begin, end), touched in zip(pairwise(self.first), self._own_columns, strict=True):
+        for (begin, end), touched in zip(pairwise(self.first), self.own_columns, strict=True):
             yield self.X[begin:end][:, touched]
 
     def smoothness(self) -> NDArray:
@@ -252,9 +253,7 @@ class SparseLinearModel(LinearObjective):
     ):
         """See `problems.base.LocalSteps`."""
         if clients is not None:
-            parts = [self._part(chosen) for chosen in clients]
-            for part, chosen in zip(parts, clients, strict=True):
-                part._part_of = self, chosen
+            parts = [self.of_clients(chosen) for chosen in clients]
             if additive and self._gram_bytes <= self.X.data.nbytes:
                 for part, chosen in zip(parts, clients, strict=True):
                     m = int(part.sizes.max())
@@ -313,20 +312,13 @@ class SparseLinearModel(LinearObjective):
             if (name := chosen[client]) not in whole._kept:
                 whole._kept[name] = whole._places(name)
             return whole._kept[name]
-        return np.searchsorted(self._columns(client), self._indices(client)).astype(np.int32)
+        own = self._columns(client)
+        return np.searchsorted(own, self._indices(client)).astype(np.min_scalar_type(len(own)))
 
     @property
-    def _own_columns(self) -> list[NDArray]:
+    def own_columns(self) -> list[NDArray]:
         """Columns in which each client's data have non-zeros, in increasing order."""
         return [self._columns(client) for client in range(self.n_clients)]
-
-    @cached_property
-    def places(self) -> sp.csc_array:
-        """One plus the place of a column among each client's own, (N, d), 0 for none; in CSC form."""
-        own = self._own_columns
-        numbers = [np.arange(1, len(columns) + 1, dtype=np.int32) for columns in own]
-        csr = np.concatenate(numbers), np.concatenate(own), np.cumsum([0, *map(len, own)])
-        return sp.csr_array(csr, shape=(self.n_clients, self.dim)).tocsc()
 
     def blocks(self, tail: int) -> tuple[sp.csr_array, NDArray, NDArray]:
         """Block-diagonal data (n, W): each client's own columns, followed by `tail` spare ones.
@@ -348,4 +340,6 @@ class SparseLinearModel(LinearObjective):
             blocks = sp.csr_array((self.X.data, indices, self.X.indptr), shape=(len(self.y), bounds[-1]))
             self._built = blocks, np.concatenate(columns, dtype=whole), np.array(bounds)
             self._blocks_of = tail
+            for client in self._own:  # no second copy of them
+                self._own[client] = self._built[1][bounds[client] : bounds[client + 1] - tail]
         return self._built

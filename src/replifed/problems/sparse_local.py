@@ -27,59 +27,43 @@ class _SideBySide:
     """Clients' models side by side, each on its own columns and `tail` spare ones; shape (R, W)."""
 
     def __init__(self, problem: SparseLinearModel, tail: int) -> None:
-        self._problem = problem
-        self._blocks, self._client_columns, self._bounds = problem.blocks(tail)
+        self._problem, self._tail = problem, tail
+
+    @cached_property
+    def _built(self) -> tuple[sp.csr_array, NDArray, NDArray]:
+        return self._problem.blocks(self._tail)
+
+    @property
+    def _client_columns(self) -> NDArray:
+        return self._built[1]
+
+    @property
+    def _bounds(self) -> NDArray:
+        return self._built[2]
 
     def gradient(self, u: NDArray, batch: NDArray | None) -> NDArray:
-        problem, A = self._problem, self._blocks
+        problem, A = self._problem, self._built[0]
         if batch is None:
             g = run_by_run(A.T, problem.residuals(run_by_run(A, u)) / problem.counts)
         else:  # each drawn sample is read where it lies, and a client's model stays in the cache
             from replifed.kernels.sparse import minibatch_gradients
 
-            models, samples = np.ascontiguousarray(u, problem.dtype), batch + problem.first[:-1, None]
-            loss, g = COMPILED.index(problem.loss_function.name), np.empty_like(models)
-            minibatch_gradients(
-                A.data, A.indices, A.indptr, problem.y, self._bounds, samples, loss, models, g
-            )
+            models, g = np.ascontiguousarray(u, problem.dtype), np.empty(u.shape, problem.dtype)
+            loss, samples = COMPILED.index(problem.loss_function.name), _drawn([batch], problem)[0]
+            minibatch_gradients(*_data(A, problem), self._bounds, samples, loss, models, g)
         if problem.l2:
             g += problem.l2 * u
         return g
 
-    def descend(
-        self: Any,
-        batches: list[NDArray] | list[None],
-        eta: float | NDArray,
-        pull: float | NDArray,
-        tau: int | NDArray | None,
-    ) -> NDArray | None:
-        """Compiled `algorithms.local_steps.gradient_steps` on minibatches; None where nothing is compiled."""
-        if batches[0] is None or np.any(pull):
-            return None
-        from replifed.kernels.sparse import minibatch_steps
 
-        problem, A = self._problem, self._blocks
-        w = np.array(self.start, problem.dtype)
-        moved = np.empty(np.diff(self._bounds).max(), w.dtype)
-        (integers, most), R = as_integers(w), len(w)
-        keys, levels = np.empty((0, 0), np.int64), np.empty(0, np.int64)
-        if tau is not None:
-            check_levels(tau, w.shape)
-            keys, levels = self._columns, np.full(R, tau, np.int64)
-        minibatch_steps(
-            *(A.data, A.indices, A.indptr, problem.y, self._bounds),
-            np.array(batches, np.int64) + problem.first[:-1, None],
-            COMPILED.index(problem.loss_function.name),
-            np.full(R, eta, w.dtype),
-            w.dtype.type(problem.l2),
-            levels,
-            most,
-            keys,
-            w,
-            integers,
-            (moved, as_integers(moved)[0]),
-        )
-        return w
+def _data(A: sp.csr_array, problem: SparseLinearModel) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Features and targets as compiled loops take them."""
+    return A.data, A.indices, A.indptr, problem.y
+
+
+def _drawn(batches: list[NDArray] | list[None], problem: SparseLinearModel) -> NDArray:
+    """Minibatches as numbers among the samples of all clients, (K, B, N, b)."""
+    return np.array(batches, np.int64) + problem.first[:-1, None]
 
 
 class SparseLocalModels(_SideBySide):
@@ -89,18 +73,28 @@ class SparseLocalModels(_SideBySide):
     never change those entries, but they compete in the hard thresholding.
     """
 
-    def __init__(self, problem: SparseLinearModel, x: NDArray, tau: int) -> None:
+    def __init__(
+        self, problem: SparseLinearModel, x: NDArray, tau: int, supports: list[NDArray] | None = None
+    ) -> None:
         super().__init__(problem, tau)
         self._x, self._tau = x, tau
-        self._supports = [np.flatnonzero(model) for model in x]
+        # Much faster on booleans.
+        self._supports = supports or [np.flatnonzero(model != 0) for model in x]
         for support in self._supports:
             if len(support) > tau:
                 raise ReplifedError(f"the server's model has {len(support)} non-zeros, more than {tau}")
 
     @cached_property
     def _placed(self) -> list[NDArray]:
-        """`SparseLinearModel.places` of each run's support, (N, s)."""
-        return [self._problem.places[:, support].toarray() for support in self._supports]
+        """One plus the place of each run's support among each client's columns, (N, s), 0 for none."""
+        found = []
+        for support in self._supports:
+            placed = np.zeros((self._problem.n_clients, len(support)), np.int64)
+            for client, own in enumerate(self._problem.own_columns):
+                _, theirs, places = np.intersect1d(support, own, assume_unique=True, return_indices=True)
+                placed[client, theirs] = 1 + places
+            found.append(placed)
+        return found
 
     @cached_property
     def _columns(self) -> NDArray:
@@ -132,15 +126,77 @@ class SparseLocalModels(_SideBySide):
         keep_largest(integers, most, self._columns, self._bounds, levels, integers)
         return u
 
-    def mean(self, u: NDArray, weights: NDArray | None = None) -> NDArray:
-        problem = self._problem
-        each = np.broadcast_to(problem.weights if weights is None else weights, (len(u), problem.n_clients))
-        x = np.empty((len(u), problem.dim), problem.dtype)
-        for model, columns, mean, p_i in zip(u, self._columns, x, each, strict=True):
-            nonzero = np.flatnonzero(model != 0)  # much faster on booleans
-            p = np.repeat(p_i, np.diff(np.searchsorted(nonzero, self._bounds)))
-            total = np.bincount(columns[nonzero], p * model[nonzero], minlength=problem.dim)
-            mean[:] = total[: problem.dim]
+    def descend(
+        self,
+        batches: list[NDArray] | list[None],
+        eta: float | NDArray,
+        pull: float | NDArray,
+        tau: int | NDArray | None,
+    ) -> sp.csr_array | None:
+        """`algorithms.local_steps.gradient_steps` with thresholds, without a pull; models as `rows` has them.
+
+        One client after the other takes its steps, so that no array holds the columns of all.
+        """
+        if tau is None or np.any(pull):
+            return None
+        problem, x = self._problem, self._x
+        (R, dim), N, dtype = x.shape, problem.n_clients, problem.dtype
+        check_levels(tau, x.shape)
+        step, levels = np.full(R, eta, dtype), np.full(R, tau, np.int64)
+        if batches[0] is None:
+            each = [self._alone(client, len(batches), step[:, None], levels) for client in range(N)]
+            return sp.csr_array(sp.vstack(each)[np.arange(N * R).reshape(N, R).T.ravel()])
+        from replifed.kernels.sparse import thresholded_steps
+
+        A, own, bounds = problem.blocks(0)
+        columns, values = np.zeros((R, N, self._tau), own.dtype), np.zeros((R, N, self._tau), dtype)
+        for run, support in enumerate(self._supports):
+            columns[run, :, : len(support)], values[run, :, : len(support)] = support, x[run, support]
+        moved = np.empty(self._tau + np.diff(A.indptr[problem.first]).max() + 1, dtype)
+        integers, most = as_integers(moved)
+        thresholded_steps(
+            *_data(A, problem),
+            bounds,
+            own,
+            _drawn(batches, problem),
+            COMPILED.index(problem.loss_function.name),
+            step,
+            problem.dtype.type(problem.l2),
+            levels,
+            most,
+            (columns, values),
+            (moved, integers),
+        )
+        first = np.arange(0, values.size + 1, self._tau)
+        return sp.csr_array((values.ravel(), columns.ravel(), first), shape=(R * N, dim))
+
+    def _alone(self, client: int, steps: int, eta: NDArray, tau: NDArray) -> sp.csr_array:
+        """Models of one client after steps with all of its samples, (R, dim)."""
+        part = self._problem.of_clients(np.array([client]))
+        one = SparseLocalModels(part, self._x, self._tau, self._supports)
+        u = one.start
+        for _ in range(steps):
+            u = one.threshold(u - eta * one.gradient(u, None), tau)
+        return one.rows(u)
+
+    def rows(self, u: NDArray) -> sp.csr_array:
+        """Models (R, W) in the server's coordinates, a row for each run and client."""
+        nonzeros = [np.flatnonzero(model != 0) for model in u]
+        columns = [named[places] for named, places in zip(self._columns, nonzeros, strict=True)]
+        values = [model[places] for model, places in zip(u, nonzeros, strict=True)]
+        counts = [np.diff(np.searchsorted(places, self._bounds)) for places in nonzeros]
+        first = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+        shape = len(u) * self._problem.n_clients, self._problem.dim
+        return sp.csr_array((np.concatenate(values), np.concatenate(columns), first), shape=shape)
+
+    def mean(self, u: NDArray | sp.csr_array, weights: NDArray | None = None) -> NDArray:
+        problem, rows = self._problem, self.rows(u) if isinstance(u, np.ndarray) else u
+        N, x = problem.n_clients, np.empty_like(self._x, problem.dtype)
+        each = np.broadcast_to(problem.weights if weights is None else weights, (len(x), N))
+        for run, p_i in enumerate(each):
+            first = rows.indptr[run * N : (run + 1) * N + 1]
+            entries, p = slice(first[0], first[-1]), np.repeat(p_i, np.diff(first))
+            x[run] = np.bincount(rows.indices[entries], p * rows.data[entries], minlength=problem.dim)
         return x
 
 
@@ -159,6 +215,23 @@ class SparseAdditiveModels(_SideBySide):
         super().__init__(problem, tail=0)
         self._x = x
         self.start = x[:, self._client_columns]
+
+    def descend(
+        self,
+        batches: list[NDArray] | list[None],
+        eta: float | NDArray,
+        pull: float | NDArray,
+        tau: int | NDArray | None,
+    ) -> NDArray | None:
+        """Compiled `algorithms.local_steps.gradient_steps` on minibatches without a pull; None for others."""
+        if batches[0] is None or np.any(pull) or tau is not None:
+            return None
+        from replifed.kernels.sparse import minibatch_steps
+
+        problem, (A, _, bounds), w = self._problem, self._built, self.start.copy()
+        loss, step = COMPILED.index(problem.loss_function.name), np.full(len(w), eta, w.dtype)
+        minibatch_steps(*_data(A, problem), bounds, _drawn(batches, problem), loss, step, w)
+        return w
 
     def threshold(self, u: NDArray, tau: int | NDArray) -> NDArray:
         raise ReplifedError("models that change by gradients alone cannot be thresholded")
