@@ -95,6 +95,22 @@ def test_other_settings_of_a_comparison_are_not_looked_for(config, monkeypatch):
     assert looked == config["comparison"], "that --vary adds is in no reference run"
 
 
+def test_of_the_reference_the_commit_of_its_comparison_alone_is_named(config, monkeypatch):
+    environments = {
+        "environment.json": "old",
+        "environment/fedac.json": "new",
+        "environment/cross.json": "one",
+    }
+    parts = {
+        name: json.dumps({"commit": commit, "date": "today"}).encode for name, commit in environments.items()
+    }
+    parts[opened.ABOUT] = json.dumps({"scale": "small", "papers": ["cross", "fedac", "fedht"]}).encode
+    parts["histories/cross/a9a/fedlin.parquet"] = bytes
+    monkeypatch.setattr(opened, "reference", lambda: Run("reference", parts))
+    ((_, named, _),) = check._reference(config, SimpleNamespace(reference=True, config=[]))
+    assert named == "the reference run, commit one, today, Python unknown, unknown"
+
+
 REFUSED = {
     "settings": ({"ridge": 0.5}, "other settings: ridge"),
     "sources": ({"modules": MODULES[:1]}, "other sources: replifed.papers.cross.experiments"),
