@@ -230,6 +230,7 @@ def test_texts_say_how_large_they_would_be_as_dense_features():
     assert pytest.approx(21.1, abs=0.1) == 20 * 10 * 300 * 47236 * 8 / 2**30
     [(path, text)] = errors(config(["news20"]))
     assert text.startswith("news20 has 20 classes, whose softmax takes dense features: 1.4 GiB a repetition")
+    assert "; take rcv1, " in text and not [*errors(config(["rcv1"]))]
 
 
 def test_a_test_set_that_is_generated_is_refused():
