@@ -166,6 +166,9 @@ def test_the_picture_of_the_fastest_can_be_read(tmp_path):
     assert faults(drawn) == []
     said = [text.get_text() for text in drawn.legends[0].get_texts()]
     assert {"FedAvg", "SCAFFOLD", "GIANT"} <= set(said)
+    near = where.PICTURE.show(frame.assign(margin=frame["margin"].clip(upper=1.9)))
+    said = [text.get_text() for text in near.legends[0].get_texts()]
+    assert [one for one in said if "margin" in one] == ["margin 1.5×"], "of lines that are drawn"
     assert faults(where.PICTURE.show(frame[:0])) == []
 
 

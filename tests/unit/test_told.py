@@ -137,6 +137,11 @@ def test_the_latex_says_what_it_means_and_fits_the_text(tmp_path):
     assert "A gap of 1e-12 is a floor" in tables[-1] and tables[0].count(r"\textbf") == len(SETS)
     alone = latex.used(frame[frame["experiment"] == "a9a"])
     assert r"method & rounds & bits & gradients & gap \\" in alone
+    rows = re.findall(r"(?m)^(\w+) & (\S+) &.*& (\S+) \\\\$", alone)[1:]
+    late = [float(gap) for _, rounds, gap in rows if rounds.startswith("--")]
+    assert late == sorted(late) and late, "in the order of their gaps"
+    named = frame[frame["experiment"] == "a9a"].assign(experiment="my_cohort_10pct_test_20pct")
+    assert "needs on my cohort 10 \\% test 20 \\% until" in latex.used(named)
     wide = pd.concat([frame.assign(experiment=f"{one}_{k}") for one in SETS for k in range(5)])
     parts = latex.used(wide).split(r"\begin{tabular*}")
     widest = max(len(line.replace("&", "")) for part in parts for line in part.splitlines() if "&" in line)

@@ -77,8 +77,8 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
         }
         artefacts["cohorts"] = {"kind": "table", "runs": runs, "settings": said}
     if "test" in requested:
-        artefacts["accuracy"] = {"kind": "figure", "runs": runs}
-        artefacts["accuracies"] = {"kind": "table", "runs": runs}
+        artefacts["accuracy"] = artefacts["fig1"]
+        artefacts["accuracies"] = {**artefacts["accuracy"], "kind": "table"}
     extra = _tracks(experiments, requested, artefacts)
     if designs:
         varied = {key: one for design in designs.values() for key, one in design.experiments.items()}
