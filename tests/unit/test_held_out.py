@@ -230,6 +230,7 @@ def test_texts_say_how_large_they_would_be_as_dense_features():
     assert pytest.approx(21.1, abs=0.1) == 20 * 10 * 300 * 47236 * 8 / 2**30
     [(path, text)] = errors(config(["news20"]))
     assert text.startswith("news20 has 20 classes, whose softmax takes dense features: 1.4 GiB a repetition")
+    assert "; take rcv1, " in text and not [*errors(config(["rcv1"]))]
 
 
 def test_a_test_set_that_is_generated_is_refused():
@@ -322,7 +323,8 @@ def test_the_target_is_a_share_of_the_best_accuracy_of_all_methods():
     def run(*accuracies):
         t = np.arange(len(accuracies))
         one = pd.DataFrame({"round": t, ACCURACY: accuracies, "gap": 1.0, "replicate": 1, "diverged": False})
-        one = one.assign(bits_up=10.0 * t, bits_down=t, sample_gradients=5.0 * t)
+        one = one.assign(bits_up=10.0 * t, bits_down=t, sample_gradients=5.0 * t, exchanges=t)
+        one = one.assign(message_bits=640.0, samples=9.0)
         return one.assign(test_samples=9, test_clients=3, test_new_clients=0)
 
     runs = {"fedavg": run(0.1, 0.71, 0.6, 0.72, 0.73), "fedlin": run(0.1, 0.6, 0.8, 0.79, 0.8)}
@@ -333,6 +335,13 @@ def test_the_target_is_a_share_of_the_best_accuracy_of_all_methods():
     assert table["target"].unique() == pytest.approx([0.72])
     assert table.loc["fedavg", "median"].to_dict() == {"round": 3, "bits": 33, "sample_gradients": 15}
     assert table.loc["fedlin", "median"].to_dict() == {"round": 2, "bits": 22, "sample_gradients": 10}
+    # With two clients a round takes 1 s there and back, 5 bits up and 1/2 down of each, and 2.5 gradients.
+    inputs.options = types.SimpleNamespace(time="uplink=5bps,downlink=1bps,latency=1s,gradient=1s")
+    inputs.has, inputs.experiment = lambda _: False, lambda _: types.SimpleNamespace(clients=2)
+    timed = accuracy.TABLE.table(inputs)
+    seconds = timed.set_index(["method", "used"]).loc[("fedlin", "seconds"), "median"]
+    assert seconds == pytest.approx(2 * (1 + 5 / 5 + 0.5 / 1 + 2.5))
+    assert "time to the target, s" in next(iter(accuracy.TABLE.show(timed).values()))
 
 
 # -- Settings ----------------------------------------------------------------------------------------

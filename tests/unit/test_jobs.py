@@ -1,16 +1,21 @@
 """A run is refused whose steps were searched on what it reports, by what both records say."""
 
+import hashlib
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
 import planted_paper
 from replifed import parts
 from replifed.claims import scores, tables
 from replifed.claims.reference import accept, new
 from replifed.claims.verdicts import COLUMNS
+from replifed.data.parse import meta_of
+from replifed.data.table import Table, save
 from replifed.errors import ConfigError, DataError, ReplifedError
 from replifed.papers import jobs
 from replifed.parts import typed
@@ -34,7 +39,7 @@ class Experiments:
         return {"method": method, "step": 0.1, "trials": {"replicates": list(cls.searched)}}
 
     @staticmethod
-    def run(method, settings, choice, table, split, progress):
+    def run(method, settings, choice, table, split, progress, test=None):
         return pd.DataFrame({"replicate": settings.replicates, "round": 0, "objective": 1.0})
 
 
@@ -55,6 +60,20 @@ def run(folder, replicates):
 def test_other_repetitions_are_reported(paper, tmp_path):
     run(tmp_path, [1, 2])
     assert read_history(tmp_path / "run.parquet")[0]["replicate"].tolist() == [1, 2]
+
+
+def test_a_run_names_the_file_that_it_was_tested_on(paper, tmp_path):
+    """By which another comparison tells whether it may take the run."""
+    for name, label in (("one", 1), ("other", -1)):
+        X, y = csr_matrix(np.eye(2)), np.array([1, label])
+        save(
+            tmp_path / f"{name}.npz", Table(X, y, meta_of("mine_test", "binary", "csv", "original", "", X, y))
+        )
+        out, test = tmp_path / f"{name}.parquet", tmp_path / f"{name}.npz"
+        jobs.run("qshed", "one", "qshed", {"replicates": [1]}, None, None, None, out, test=test)
+        assert read_history(out)[1]["data"]["test"] == hashlib.sha256(test.read_bytes()).hexdigest()
+    run(tmp_path, [1, 2])
+    assert "test" not in read_history(tmp_path / "run.parquet")[1]["data"]
 
 
 def test_a_search_on_reported_repetitions_is_refused_by_the_records(paper, tmp_path):

@@ -40,17 +40,18 @@ def split(files, content=b"clients"):
     return 0
 
 
-def reference(config, tmp_path, modules=MODULES, kind="original", **changes):
-    """A reference with FedLin's run on a9a."""
+def reference(config, tmp_path, modules=MODULES, kind="original", experiment="a9a", tested=None, **changes):
+    """A reference with FedLin's run on an experiment, whose settings are those of a9a."""
     stated = {**settings_for("run", config["cross"], "a9a"), **changes}
-    meta = provenance(modules, stated, {"id": "a9a", "kind": kind, "stamp": ""})
+    data = {"id": "a9a", "kind": kind, "stamp": ""} | ({} if tested is None else {"test": tested})
+    meta = provenance(modules, stated, data)
     write_history(tmp_path / "made.parquet", pd.DataFrame({"round": [0], "gap": [1.0]}), meta)
     digest = hashlib.sha256(b"clients").hexdigest()
-    listed = f"sha256,bytes,file\n{digest},7,results/cross/a9a/partition.npz\n# sealed\n"
+    listed = f"sha256,bytes,file\n{digest},7,results/cross/{experiment}/partition.npz\n# sealed\n"
     parts = {
         "manifest.csv": listed.encode,
-        "histories/cross/a9a/fedlin.parquet": (tmp_path / "made.parquet").read_bytes,
-        "tuned/cross/a9a/fedlin.json": b"{}".strip,
+        f"histories/cross/{experiment}/fedlin.parquet": (tmp_path / "made.parquet").read_bytes,
+        f"tuned/cross/{experiment}/fedlin.json": b"{}".strip,
     }
     return Recorded(Run("reference", parts))
 
@@ -94,6 +95,22 @@ def test_other_settings_of_a_comparison_are_not_looked_for(config, monkeypatch):
     assert looked == config["comparison"], "that --vary adds is in no reference run"
 
 
+def test_of_the_reference_the_commit_of_its_comparison_alone_is_named(config, monkeypatch):
+    environments = {
+        "environment.json": "old",
+        "environment/fedac.json": "new",
+        "environment/cross.json": "one",
+    }
+    parts = {
+        name: json.dumps({"commit": commit, "date": "today"}).encode for name, commit in environments.items()
+    }
+    parts[opened.ABOUT] = json.dumps({"scale": "small", "papers": ["cross", "fedac", "fedht"]}).encode
+    parts["histories/cross/a9a/fedlin.parquet"] = bytes
+    monkeypatch.setattr(opened, "reference", lambda: Run("reference", parts))
+    ((_, named, _),) = check._reference(config, SimpleNamespace(reference=True, config=[]))
+    assert named == "the reference run, commit one, today, Python unknown, unknown"
+
+
 REFUSED = {
     "settings": ({"ridge": 0.5}, "other settings: ridge"),
     "sources": ({"modules": MODULES[:1]}, "other sources: replifed.papers.cross.experiments"),
@@ -113,6 +130,32 @@ def test_other_clients_take_nothing(config, tmp_path):
     assert found.reasons == {"fedlin": "other data, or other clients"}
     again = {**config, "comparison": {**config["comparison"], "partition": "iid"}}
     assert reuse.reuse(again, reference(config, tmp_path), split) == ([], {}), "a problem of another name"
+
+
+OFFICIAL = "a9a_test_official"
+TEST_SETS = {
+    "the same": (hashlib.sha256(b"clients").hexdigest(), [f"{OFFICIAL}/fedlin"], {}),
+    "another": (hashlib.sha256(b"others").hexdigest(), [], {"fedlin": "another test set"}),
+    "not recorded": (None, [], {"fedlin": "no record of its test set"}),
+}
+
+
+@pytest.mark.parametrize("name", TEST_SETS)
+def test_a_run_has_the_accuracy_of_its_own_test_set(config, tmp_path, name):
+    digest, runs, reasons = TEST_SETS[name]
+    source = reference(config, tmp_path, experiment=OFFICIAL, tested=digest, test="official")
+    asked = {**config, "comparison": {**config["comparison"], "test": "official"}}
+    assert reuse.reuse(asked, source, split) == (runs, reasons)
+
+
+def test_data_of_ones_own_are_split_anew(config, tmp_path):
+    """What was made of an earlier state of a file says nothing of the present one."""
+    own = {"path": "own.csv", "loss": "logistic"}
+    asked = {**config, "datasets": {"own": own}, "comparison": {"data": ["own"], "against": ["fedlin"]}}
+    split(["results/small/compare/own/partition.npz"])
+    source = reference(config, tmp_path, experiment="own")
+    found = reuse.reuse(asked, source, lambda files: split(files, b"others"))
+    assert found == ([], {"fedlin": "other data, or other clients"})
 
 
 def test_what_was_made_here_is_kept(config, tmp_path):

@@ -9,6 +9,8 @@ import io
 import json
 import re
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -954,3 +956,53 @@ def test_a_run_is_accepted_whole_or_not_at_all(other, tmp_path):
         kept.write(run, folder)
     assert {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
+
+
+_ACCEPT = """
+import sys
+from pathlib import Path
+from replifed.runs import kept
+from replifed.runs.opened import Run
+
+def content():
+    print("reading", flush=True)
+    sys.stdin.read()
+
+kept.write(Run("here", {"claims.csv": content}), Path("reference"))
+"""
+
+
+@pytest.fixture
+def accepting(tmp_path):
+    """A process that is amid writing a reference."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _ACCEPT], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with process:
+        assert process.stdout.readline() == b"reading\n"
+        yield process
+        process.kill()
+
+
+def test_what_a_killed_command_left_beside_the_reference_goes(accepting, tmp_path, monkeypatch, capsys):
+    """Whatever is done next; what a command is still at stays, and so does other work."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".reference").mkdir()
+    made = [*tmp_path.glob(".reference-*")]
+    kept.clean(Path("reference"))
+    assert len(made) == 1 and made[0].is_dir()
+    accepting.kill()
+    accepting.wait()
+    assert made[0].is_dir()
+    assert cli.main(["claims", "accept", "--file", "none.csv"]) == 2
+    assert "none.csv does not exist" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == [".reference"]
+
+
+def test_a_reference_that_a_killed_command_had_moved_away_is_put_back(tmp_path):
+    moved = tmp_path / ".reference-left/reference"
+    moved.mkdir(parents=True)
+    (moved / "run.json").write_text("earlier")
+    kept.clean(tmp_path / "reference")
+    assert (tmp_path / "reference/run.json").read_text() == "earlier"
+    assert [file.name for file in tmp_path.iterdir()] == ["reference"]

@@ -9,13 +9,18 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
 import replifed as rf
 from legible import faults
+from replifed.data.table import Table
 from replifed.errors import ConfigError
 from replifed.network import times
 from replifed.network.times import PRESETS, Rates, Size, rates, slowest, with_seconds
-from replifed.papers.cross import where
+from replifed.papers.cross import experiments, where
+from replifed.papers.cross.timed import Timed
+from replifed.partition.build import build
+from replifed.parts import typed
 
 ASKED = "uplink=2Mbps,downlink=8Mbps,latency=50ms,gradient=1us"
 
@@ -125,6 +130,7 @@ def inputs(time=ASKED):
         methods=lambda _: list(RUNS),
         run=lambda _, method: RUNS[method],
         has=lambda key: key == "partition:a9a",
+        experiment=lambda _: types.SimpleNamespace(new_clients=None),
         partition=lambda _: types.SimpleNamespace(clients=client),
         options=types.SimpleNamespace(time=time),
     )
@@ -160,7 +166,40 @@ def test_the_picture_of_the_fastest_can_be_read(tmp_path):
     assert faults(drawn) == []
     said = [text.get_text() for text in drawn.legends[0].get_texts()]
     assert {"FedAvg", "SCAFFOLD", "GIANT"} <= set(said)
+    near = where.PICTURE.show(frame.assign(margin=frame["margin"].clip(upper=1.9)))
+    said = [text.get_text() for text in near.legends[0].get_texts()]
+    assert [one for one in said if "margin" in one] == ["margin 1.5×"], "of lines that are drawn"
     assert faults(where.PICTURE.show(frame[:0])) == []
+
+
+PROBLEM = {
+    **{"problem": "logistic", "dataset": "mine", "local_steps": 2, "kept_share": 0.1, "ridge": 0.01},
+    **{"rounds": 6, "record_every": 1, "replicates": [1, 2], "methods": ["fedavg"], "seed": 7, "test": "25%"},
+}
+
+
+@pytest.mark.parametrize(
+    ("split", "new", "trains"), [("iid", None, 6), ("iid", 2, 4), ("given", None, 3), ("given", "30%", 2)]
+)
+def test_a_round_takes_as_long_as_its_clients_that_train(split, new, trains):
+    """Each sends a model of 5 floats both ways; of six, two never train, or three are drawn."""
+    rng = np.random.default_rng(4)
+    owner = np.repeat(np.arange(6), 20).astype(np.int32)
+    X, y = rng.normal(size=(120, 5)), rng.choice([-1, 1], 120)
+    table = Table(csr_matrix(X), y, {"id": "mine", "kind": "original"}, owner)
+    partition = {"clusters": split, "clients": 6, "spread": 0.0}
+    if split == "given":
+        partition = {"clusters": "given", "clients": 3}
+    made, _ = build(X, y, partition, [1, 2], 7, owner)
+    settings = typed("cross", {**PROBLEM, "partition": partition, "new_clients": new})
+    run = experiments.run("fedavg", settings, {"search": {"step": 0.5}}, table, made)
+    kept = types.SimpleNamespace(
+        has=lambda _: True, partition=lambda _: made, experiment=lambda _: settings, run=lambda *_: run
+    )
+    found = Timed(kept, rates(ASKED)).run("mine", "fedavg")
+    last = found[found["round"] == 6]
+    each = 0.05 + 5 * 32 / 8e6 + 5 * 32 / 2e6 + 2 * last["samples"] / trains * 1e-6
+    np.testing.assert_allclose(last["seconds"], 6 * each)
 
 
 def test_a_comparison_from_python_has_time_as_an_axis():

@@ -87,6 +87,17 @@ def test_the_best_is_told_from_those_that_need_more_and_not_from_those_that_do_n
     assert set(table["cannot be told from it"]) <= {"FedLin", "SCAFFOLD"}
 
 
+def test_a_single_seed_that_does_not_get_there_ties_nobody():
+    """It gives a target that all seeds of two methods reach, which tells them from those that never do."""
+    runs = {method: ALIKE[method].copy() for method in ("fedlin", "fedavg", "fedprox")}
+    for method in ("fedlin", "fedavg"):
+        stuck = runs[method]["replicate"] == 3
+        runs[method].loc[stuck, "gap"] = runs[method]["gap"].clip(lower=3e-4)
+    frame = told.placed(Inputs({"a9a": runs}), compare._targets)
+    assert set(frame["target"]) == {5e-4}
+    assert set(frame.loc[frame["method"] == "fedprox", "place"]) == {BEHIND}
+
+
 def test_without_a_target_the_gaps_at_the_end_are_told_apart(tmp_path):
     slow = {"fedlin": run(0.995, 1.0), "fedavg": run(0.999, 1.0)}
     frame = read_back(compare.TABLES["best"], Inputs({"a9a": slow}), tmp_path)
@@ -126,6 +137,11 @@ def test_the_latex_says_what_it_means_and_fits_the_text(tmp_path):
     assert "A gap of 1e-12 is a floor" in tables[-1] and tables[0].count(r"\textbf") == len(SETS)
     alone = latex.used(frame[frame["experiment"] == "a9a"])
     assert r"method & rounds & bits & gradients & gap \\" in alone
+    rows = re.findall(r"(?m)^(\w+) & (\S+) &.*& (\S+) \\\\$", alone)[1:]
+    late = [float(gap) for _, rounds, gap in rows if rounds.startswith("--")]
+    assert late == sorted(late) and late, "in the order of their gaps"
+    named = frame[frame["experiment"] == "a9a"].assign(experiment="my_cohort_10pct_test_20pct")
+    assert "needs on my cohort 10 \\% test 20 \\% until" in latex.used(named)
     wide = pd.concat([frame.assign(experiment=f"{one}_{k}") for one in SETS for k in range(5)])
     parts = latex.used(wide).split(r"\begin{tabular*}")
     widest = max(len(line.replace("&", "")) for part in parts for line in part.splitlines() if "&" in line)

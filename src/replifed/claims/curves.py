@@ -252,13 +252,14 @@ def within_reach(
 ) -> tuple[float, ...]:
     """Targets that at least two methods reach, or the only one: each stated one, or the next larger.
 
-    A method reaches one if more than half of its seeds do. None is left where nobody halves the value.
+    A method reaches one if all of its seeds do: where both of two methods have a seed that does not, their
+    order is unknown. None is left where nobody halves the value.
     """
     runs = [curves(history, value) for history in histories.values()]
     found = []
     for target in sorted(stated, reverse=True):
         for one in (target, *_COARSER[target * (1 + 1e-9) < _COARSER].tolist()):
-            reaching = sum((rounds_to(each, one).bounds == 0).mean() > 0.5 for each in runs)
+            reaching = sum((rounds_to(each, one).bounds == 0).all() for each in runs)
             if reaching >= min(2, len(runs)):
                 found.append(float(f"{one:.1g}"))
                 break

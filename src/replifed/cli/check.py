@@ -20,6 +20,7 @@ from replifed.cli.arguments import (
 )
 from replifed.cli.own_data import is_data, look_at, look_at_file
 from replifed.errors import ConfigError, DataError, ReplifedError
+from replifed.parts import COMPARED
 
 # Options of `compare` that are keys of the section `comparison`, beside those of cohorts.
 _KEYS = ("data", "against", "partition", "clients", "sizes", "everyone", "time", "studies", "untuned")
@@ -261,7 +262,8 @@ def _reference(config: Mapping[str, Any], arguments: argparse.Namespace) -> list
         if arguments.reference and not arguments.config:
             run = opened.reference()
             if run.entries(opened.ABOUT).get("scale") == config["scale"]:
-                return [(Recorded(run), f"the reference run, {kept.in_words(run)}", "the reference run")]
+                made_by = kept.in_words(run, COMPARED)
+                return [(Recorded(run), f"the reference run, {made_by}", "the reference run")]
     except DataError:  # it is no run of a comparison, or there is none
         pass
     return []

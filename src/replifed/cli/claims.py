@@ -180,7 +180,9 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _accept(arguments: argparse.Namespace) -> None:
     from replifed.claims import reference
+    from replifed.runs import kept
 
+    kept.clean(arguments.golden or reference.FOLDER)
     golden = _reference(arguments)
     if golden.suffix != ".csv" and arguments.file.parent.name in paper_names():
         moved = _accept_paper(arguments, golden, arguments.file.parent.name)

@@ -86,6 +86,8 @@ def run(
     if tuned and choice is not None:
         check_disjoint(tuned, choice, frame)
     meta = _provenance(paper, method, settings, table)
+    if test is not None:
+        meta["data"] = {**meta["data"], "test": hashes.file_hash(test)}
     write_history(out, frame, meta if share is None else {**meta, SHARE: share})
 
 

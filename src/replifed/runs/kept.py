@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import lzma
+import shutil
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from replifed.claims import scores, tables
 from replifed.claims.verdicts import COLUMNS as OF_CLAIMS
@@ -21,6 +23,8 @@ from replifed.store.manifest import is_sealed, joined, replaced
 from replifed.store.provenance import canonical_json
 
 LARGEST = 2 << 20  # bytes of a file
+# Of folders in which a reference is made, beside it, and of a file that is locked meanwhile.
+_MAKING, _LOCK = ".reference-", "lock"
 _ENTRIES = (*CLOSING, "settings.json", ABOUT)
 
 
@@ -40,7 +44,7 @@ def write(run: Run, folder: Path) -> int:
         )
     kept = [name for name in run.parts if _is_kept(name)]
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with explained(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=".reference-") as made:
+    with explained(folder), _making(folder) as made:
         for name in kept:
             content = run.read(name)
             if name == ABOUT:
@@ -55,7 +59,7 @@ def write(run: Run, folder: Path) -> int:
                 )
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        earlier = Path(made, "old")
+        earlier = Path(made, folder.name)
         try:
             if folder.exists():
                 folder.rename(earlier)
@@ -64,6 +68,40 @@ def write(run: Run, folder: Path) -> int:
             if earlier.exists() and not folder.exists():
                 earlier.rename(folder)
     return len(kept)
+
+
+@contextlib.contextmanager
+def _making(folder: Path) -> Iterator[str]:
+    """Make a folder beside a reference that is locked while it is in use."""
+    with (
+        tempfile.TemporaryDirectory(dir=folder.parent, prefix=_MAKING) as made,
+        Path(made, _LOCK).open("w") as lock,
+    ):
+        _lock(lock)
+        yield made
+
+
+def _lock(file: TextIO) -> bool:
+    """Lock a file until it is closed; False where another process has, or the system has no locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def clean(folder: Path) -> None:
+    """Remove what killed commands left beside a reference, and put back one that they had moved away."""
+    for left in sorted(folder.absolute().parent.glob(f"{_MAKING}*/")):
+        with explained(left), Path(left, _LOCK).open("w") as lock:
+            if not _lock(lock):
+                continue  # in use
+            earlier = left / folder.name
+            if earlier.is_dir() and not folder.exists():
+                earlier.rename(folder)
+            shutil.rmtree(left)
 
 
 def renewed(earlier: Run, run: Run, papers: Collection[str]) -> Run:

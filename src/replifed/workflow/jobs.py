@@ -305,7 +305,7 @@ def _of_experiment(config: Settings, paper: str, name: str) -> Iterator[Job]:
         if owner(config, paper, name, method) != paper:
             continue
         of, more = f"{method} on {name}", {"memory": memory, "group": f"runs:{paper}/{method}" * grouped}
-        before = _problem(config, paper, name)
+        before = problem(config, paper, name)
         if "tuning" in section:
             leader = section["tuning"].get("leader", method)
             led = {} if leader == method else {"leader": _search(config, paper, name, leader)}
@@ -445,8 +445,8 @@ def _history(config: Settings, paper: str, experiment: str, method: str) -> str:
     return f"{kind}:{section}/{experiment}/{method}"
 
 
-def _problem(config: Settings, paper: str, experiment: str) -> dict[str, str]:
-    """Return the keys of an experiment's data set and partition, if it has them."""
+def problem(config: Settings, paper: str, experiment: str) -> dict[str, str]:
+    """Return the keys of an experiment's data set, its own test set and its partition, if it has them."""
     section = config[paper]["experiments"][experiment]
     found = {}
     if "dataset" in section:
@@ -469,7 +469,7 @@ def _inputs(config: Settings, paper: str, inputs: Iterable[str]) -> dict[str, st
             key_of = {"run": _history, "tuned": _search}[kind]
             found[name] = key_of(config, paper, experiment, method)
         else:
-            found[name] = _problem(config, paper, experiment)[kind]
+            found[name] = problem(config, paper, experiment)[kind]
     return found
 
 

@@ -20,7 +20,7 @@ from replifed.settings.needs import settings_for
 from replifed.store import hashes, limits
 from replifed.store.atomic import replacing
 from replifed.store.provenance import canonical_json, source_hash
-from replifed.workflow.jobs import files, owner
+from replifed.workflow.jobs import files, owner, problem
 
 _ADDRESS = re.compile(r"https?://")
 _DIGEST = re.compile(r"(?P<place>.+)#sha256=(?P<sha256>[0-9a-f]{64})")
@@ -80,9 +80,9 @@ def reuse(
 ) -> Reused:
     """Copy runs of the comparison of `config` to a folder of their own among the results.
 
-    A run is taken if it is not made yet, nor `there`, and its settings, its sources, its data and their split
-    are those that it would have here. `make` makes files of the workflow, such as the split; it returns a
-    status.
+    A run is taken if it is not made yet, nor `there`, and its settings, its sources, its data, their split
+    and their own test set are those that it would have here. `make` makes files of the workflow, such as the
+    split; it returns a status.
     """
     section = comparison(config) or {"experiments": {}}
     runs: list[str] = []
@@ -95,9 +95,11 @@ def reuse(
             and f"{experiment}/{method}" not in there
             and not _made(config, "run", experiment, method).is_file()
         ]
-        reason = _of_the_split(config, experiment, one, source, make) if names else ""
+        read = _read({**config, COMPARE: section}, experiment) if names else {}
+        own = one.get("dataset") in config.get("datasets", {})
+        reason = _of_the_data(experiment, read, own, source, make)
         for method in names:
-            if why := reason or _of_the_run(section, experiment, method, source):
+            if why := reason or _of_the_run(section, experiment, method, source, read.get("test")):
                 reasons[method] = why
             else:
                 _copy(config, experiment, method, source)
@@ -105,30 +107,46 @@ def reuse(
     return Reused(runs, reasons)
 
 
-def _of_the_split(
-    config: Mapping[str, Any],
+def _read(config: Mapping[str, Any], experiment: str) -> dict[str, Path]:
+    """Return the files with the split, and the data set's own test set, that runs here read."""
+    keys = problem(config, COMPARE, experiment)
+    kinds = {name: keys[name].split(":", 1) for name in ("partition", "test") if name in keys}
+    return {name: Path(files(*one, config["paths"])[0]) for name, one in kinds.items()}
+
+
+def _of_the_data(
     experiment: str,
-    one: Mapping[str, Any],
+    read: Mapping[str, Path],
+    own: bool,
     source: Recorded,
     make: Callable[[list[str]], int],
 ) -> str:
-    """Say why no run on an experiment is taken: its data, or who holds which, are others."""
-    if "partition" not in one:
+    """Say why no run on an experiment is taken: its data, or who holds which, are others.
+
+    Files of data of one's `own` may have changed since the split, which is then made again.
+    """
+    wanted = [str(file) for file in read.values() if own or not file.is_file()]
+    if wanted and make(wanted):
+        return "data that cannot be split here"
+    if "partition" not in read or hashes.file_hash(read["partition"]) in source.partitions(experiment):
         return ""
-    file = _made(config, "partition", experiment)
-    if not file.is_file() and make([str(file)]):
-        return "its data could not be split"
-    return "" if hashes.file_hash(file) in source.partitions(experiment) else "other data, or other clients"
+    return "other data, or other clients"
 
 
-def _of_the_run(section: Mapping[str, Any], experiment: str, method: str, source: Recorded) -> str:
+def _of_the_run(
+    section: Mapping[str, Any], experiment: str, method: str, source: Recorded, test: Path | None
+) -> str:
     """Say why a run is not taken; "" if it would come out the same."""
     try:
         made = source.run(experiment, method)
     except DataError as error:
         return str(error)
     assert made is not None
-    return other_settings(section, experiment, method, source, made) or other_sources(method, made)
+    return (
+        other_settings(section, experiment, method, source, made)
+        or other_sources(method, made)
+        or other_test(made, test)
+    )
 
 
 def other_settings(
@@ -162,6 +180,15 @@ def other_sources(method: str, made: Made) -> str:
     changed = [own] if source_hash(own) not in digests.values() else []
     changed += [engine] if source_hash(engine) != made.meta["source"].get(engine) else []
     return f"other sources: {', '.join(changed)}" if changed else ""
+
+
+def other_test(made: Made, test: Path | None) -> str:
+    """Say that a run was tested on another file than `test`, the data set's own test set, if it reads one."""
+    if test is None:
+        return ""
+    if "test" not in made.meta["data"]:
+        return "no record of its test set"
+    return "" if made.meta["data"]["test"] == hashes.file_hash(test) else "another test set"
 
 
 def _copy(config: Mapping[str, Any], experiment: str, method: str, source: Recorded) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from replifed.claims.pairs import USES, used_until
+from replifed.claims.pairs import used_until
 from replifed.claims.samples import copies_in_words
 from replifed.engine.accuracy import ACCURACY, NEW, WORST
 from replifed.figures.artefact import By, Grid, Made, X
 from replifed.figures.summaries import averages, median_and_range, use_until_target
 from replifed.papers.cross import cohorts, paper
-from replifed.papers.cross.used import ends
+from replifed.papers.cross.timed import rates_of, timed
+from replifed.papers.cross.used import ends, head_of
 
 NAMES = {ACCURACY: "accuracy", WORST: "worst tenth", NEW: "new clients"}
 # Share of the best accuracy that is a target.
@@ -30,12 +31,12 @@ _SAID = (
 
 
 def _curves(inputs: Any) -> pd.DataFrame:
-    """Median accuracies of all seeds, round by round."""
-    frames = []
-    for history in inputs.histories():
+    """Median accuracies of all seeds, round by round, and by time if that is asked for."""
+    frames, more = [], [] if rates_of(inputs) is None else ["seconds"]
+    for history in timed(inputs).histories():
         values = [name for name in NAMES if name in history]
         counted = history.assign(diverged=False)
-        by, axes = ["experiment", "method"], ["bits", "sample_gradients"]
+        by, axes = ["experiment", "method"], ["bits", "sample_gradients", *more]
         frame = averages([counted], by, values, metric="metric", centre="median", band="range", axes=axes)
         frames.append(frame.assign(diverged=int(history.groupby("replicate")["diverged"].last().sum())))
     return pd.concat(frames, ignore_index=True)
@@ -49,7 +50,7 @@ def _target(histories: Mapping[str, pd.DataFrame]) -> tuple[float, float]:
 
 def _accuracies(inputs: Any) -> pd.DataFrame:
     """A row a problem, method and use: accuracies at the end, and what was used until near the best."""
-    rows = []
+    rows, inputs = [], timed(inputs)
     for experiment in inputs.experiments():
         histories = {method: inputs.run(experiment, method) for method in inputs.methods(experiment)}
         best, target = _target(histories)
@@ -101,7 +102,7 @@ def _line(label: str, rows: pd.DataFrame) -> dict[str, str]:
             line[head] = f"{middle:.3f}" + ("" if one.runs == 1 else f" [{low:.3f}, {high:.3f}]")
     for row in rows.itertuples():
         text = median_and_range(row, ".3g")
-        line[f"{USES[row.used]} to the target"] = text.partition(" [")[0] if row.runs == 1 else text
+        line[head_of(row.used, " to the target")] = text.partition(" [")[0] if row.runs == 1 else text
     line["gap"] = f"{one.gap:.2g}" if np.isfinite(one.gap) else "diverged"
     if one.diverged:
         line["gap"] += f" ({one.diverged} of {one.seeds} diverged)"
@@ -114,12 +115,15 @@ PICTURE = Grid(
     title="Accuracy on samples kept for a test",
     caption=f"Median and range over seeds. {_SAID}",
     source=_curves,
-    pages=[X("round", "bits", "sample_gradients")],
+    pages=[X("round", "bits", "sample_gradients", "seconds")],
     rows=[By("metric", NAMES)],
     columns=[By("experiment", paper.PROBLEMS)],
     series="method",
     lines=cohorts.lines_of,
-    x={"round": "communication rounds", "bits": "bits sent", "sample_gradients": "sample gradients"},
+    x={
+        **{"round": "communication rounds", "bits": "bits sent", "sample_gradients": "sample gradients"},
+        "seconds": "time, s",
+    },
     y="accuracy",
     log_y=False,
     width=4.2,

@@ -35,8 +35,8 @@ def _targets(histories: Mapping[str, pd.DataFrame]) -> tuple[float, ...]:
 
 
 _REACHED = (
-    "A target is 1e-2 or 1e-4 where at least two methods reach it, else the next larger of 2e-4, 5e-4, "
-    "1e-3, ... that two do."
+    "A target is 1e-2 or 1e-4 where at least two methods reach it on all seeds, else the next larger of "
+    "2e-4, 5e-4, 1e-3, ... that two do."
 )
 _OWN = (
     "Custom data have the loss that they name. Their clients have equal weights unless the data say weights: "

@@ -64,7 +64,8 @@ def _until(frame: pd.DataFrame) -> str:
 
 
 def _name(experiment: str) -> str:
-    return paper.PROBLEMS.get(experiment, experiment)
+    """Return the name of a problem in words: that of one's own may have what was asked for behind it."""
+    return paper.PROBLEMS.get(experiment, experiment.replace("pct", " %").replace("_", " "))
 
 
 def _column(frame: pd.DataFrame, experiment: str, used: str, head: str) -> _Column | None:
@@ -103,9 +104,9 @@ def _gap(value: float) -> str:
 def _table(frame: pd.DataFrame, columns: Sequence[_Column], said: str, label: str, note: str) -> str:
     """Return a table, its columns in as many parts, one below the other, as its width needs."""
     labels = labels_of(frame)
-    first = frame[frame["used"] == "round"].groupby("method", sort=False)["median"]
-    rank = first.agg(lambda one: float(np.median(np.minimum(one, 1e300))))
-    methods = rank.sort_values(kind="stable").index.tolist()
+    rows = frame[frame["used"] == "round"].replace(np.inf, 1e300)
+    rank = rows.groupby("method", sort=False)[["median", "gap"]].median()
+    methods = rank.sort_values(["median", "gap"], kind="stable").index.tolist()
     caption = _caption(frame, columns, said, note)
     lines = [r"\begin{table}[t]", r"\centering", r"\footnotesize", rf"\caption{{{caption}}}"]
     lines.append(rf"\label{{tab:{label}}}")

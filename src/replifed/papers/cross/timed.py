@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from replifed.network import times
 from replifed.network.times import Rates, Size
+from replifed.settings.held_out import number
 
 
 class Timed:
@@ -48,8 +50,13 @@ def timed(inputs: Any) -> Any:
 
 
 def size_of(inputs: Any, experiment: str, history: pd.DataFrame) -> Size:
-    """Return the size of a problem; clients are those of its partition, or drawn as its settings say."""
-    if inputs.has(f"partition:{experiment}"):
-        held = inputs.partition(experiment).clients
-        return times.of_history(history, max(int(client.max()) + 1 for client in held.values()))
-    return times.of_history(history, inputs.experiment(experiment).clients)
+    """Return the size of a problem; clients are those that train, or drawn as its settings say."""
+    settings = inputs.experiment(experiment)
+    if not inputs.has(f"partition:{experiment}"):
+        return times.of_history(history, settings.clients)
+    # The clients of a repetition, of which the data may name more; some may be kept from training.
+    client = next(iter(inputs.partition(experiment).clients.values()))
+    clients = len(np.unique(client[client >= 0]))
+    if settings.new_clients is not None:
+        clients -= number(settings.new_clients, clients)
+    return times.of_history(history, clients)

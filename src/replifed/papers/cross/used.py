@@ -135,6 +135,11 @@ def render_used(
     return tables
 
 
+def head_of(use: str, more: str = "") -> str:
+    """Return the head of a column of what was used, with its unit."""
+    return f"{EVERY_USE[use]}{more}" + ", s" * (use == "seconds")
+
+
 def _line(label: str, rows: pd.DataFrame, reached: bool) -> dict[str, str]:
     """A line of the table: what one method used, by `rows` a use."""
     one = next(rows.itertuples())
@@ -142,7 +147,7 @@ def _line(label: str, rows: pd.DataFrame, reached: bool) -> dict[str, str]:
     line = {"method": f"{label} ({copies})" if copies else label, "gap": _gap(one)}
     for row in rows.itertuples() if reached else ():
         text = median_and_range(row, ".3g")
-        line[EVERY_USE[row.used]] = text.partition(" [")[0] if row.runs == 1 else text
+        line[head_of(row.used)] = text.partition(" [")[0] if row.runs == 1 else text
         if row.used == "round":
             line["first touch"] = f"{row.touch:.3g}" if np.isfinite(row.touch) else "–"
     cost = str(Spent(one.tuning_runs, one.tuning_rounds, one.tuning_bits))

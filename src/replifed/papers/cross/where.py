@@ -134,10 +134,17 @@ def _draw(frame: pd.DataFrame) -> Figure:
         name, target = paper.PROBLEMS.get(str(experiment), experiment), part["target"].iloc[0]
         ax.set_title(f"{name}, gap {target:g}", loc="left")
     entries = [line._replace(dashes="none", marker="s", size=8.0) for line in winners.values()]
-    entries += [Line(f"margin {level:g}×", "black", dashes, "", 0.8) for level, dashes in _LEVELS.items()]
+    crossed = {level: dashes for level, dashes in _LEVELS.items() if _is_crossed(frame, level)}
+    entries += [Line(f"margin {level:g}×", "black", dashes, "", 0.8) for level, dashes in crossed.items()]
     entries.append(Line("as --time says", "black", "none", "*", size=9.0))
     legend(made, entries)
     return made
+
+
+def _is_crossed(frame: pd.DataFrame, level: float) -> bool:
+    """Return whether margins lie on both sides of a level in some panel, so that a line is drawn."""
+    ends = frame.groupby("experiment")["margin"].agg(["min", "max"])
+    return bool(((ends["min"] < level) & (level < ends["max"])).any())
 
 
 def _colours(frame: pd.DataFrame) -> dict[str, Line]:
