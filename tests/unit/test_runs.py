@@ -35,8 +35,7 @@ from replifed.settings.needs import settings_for
 from replifed.store import hashes, limits
 from replifed.store import manifest as store
 from replifed.store.environment import environment
-from replifed.store.histories import provenance, write_history
-from replifed.store.tuned import write_tuned
+from replifed.store.histories import provenance, write_history, write_tuned
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {

@@ -18,9 +18,10 @@ from replifed.store.atomic import write_json, write_text
 
 if TYPE_CHECKING:
     from replifed.figures.artefact import Artefact
-    from replifed.papers.inputs import Inputs
 
 SYNTHETIC = {"kind": "synthetic", "stamp": ""}
+# Kinds of data of which an artefact needs no remark.
+ORIGINAL = ("original", "synthetic")
 # What is stamped on an artefact of published numbers alone.
 PUBLISHED = "published points alone: nothing here was computed"
 
@@ -42,7 +43,7 @@ def tune(
     `test` is the data set's own test set, where a comparison uses it. `leader` is what the search of the
     method `tuning.leader` wrote, where this one is to take its step, too.
     """
-    from replifed.store.tuned import read_tuned, write_tuned
+    from replifed.store.histories import read_tuned, write_tuned
 
     table, split = _data(data, partition)
     led = {} if leader is None else {"leader": read_tuned(leader, settings["tuning"]["leader"], settings)}
@@ -70,8 +71,7 @@ def run(
     A `share`, its number from 1 and how many there are, is of some repetitions, for `store.histories.join`.
     `test` is as of `tune`.
     """
-    from replifed.store.histories import SHARE, write_history
-    from replifed.store.tuned import read_tuned
+    from replifed.store.histories import SHARE, read_tuned, write_history
 
     table, split = _data(data, partition)
     choice = read_tuned(tuned, method, settings) if tuned else None
@@ -83,18 +83,13 @@ def run(
     progress = Lines(paper, experiment, method)
     run_of = _part(paper, "experiments").run
     frame = run_of(method, typed(paper, own), choice, table, split, progress, **_test(test))
-    if tuned and choice is not None:
-        check_disjoint(tuned, choice, frame)
+    if choice is not None:
+        both = sorted(set(choice["trials"]["replicates"]) & set(frame["replicate"].tolist()))
+        if both:
+            repetitions = ", ".join(map(str, both))
+            raise ReplifedError(f"{tuned}: searched on the repetitions that are reported ({repetitions})")
     meta = _provenance(paper, method, settings, table)
     write_history(out, frame, meta if share is None else {**meta, SHARE: share})
-
-
-def check_disjoint(tuned: Path, choice: dict[str, Any], history: Any) -> None:
-    """Refuse a history that reports data on which its steps were searched, by what both say they ran."""
-    both = sorted(set(choice["trials"]["replicates"]) & set(history["replicate"].tolist()))
-    if both:
-        repetitions = ", ".join(map(str, both))
-        raise ReplifedError(f"{tuned}: searched on the repetitions that are reported ({repetitions})")
 
 
 def artefact(
@@ -109,14 +104,17 @@ def artefact(
 
     Outputs are by suffix: csv, and either pdf and png, or md and tex.
     """
-
     from replifed.papers.inputs import Inputs
 
     kind = f"{settings['artefact']['kind']}s"
     made = getattr(_part(paper, kind), kind.upper())[name]
     available = Inputs(inputs, settings, paper)
     frame = made.table(available)
-    data = PUBLISHED if settings["artefact"].get("published") else _stamps(available)
+    if settings["artefact"].get("published"):
+        data = PUBLISHED
+    else:
+        kinds = {experiment: available.data_kind(experiment) for experiment in available.experiments()}
+        data = "; ".join(f"{name}: {text}" for name, (kind, text) in kinds.items() if kind not in ORIGINAL)
     if made.stamped:
         frame = frame.assign(data=data, scale=scale)
     write_text(outputs["csv"], frame.to_csv(index=False, float_format="%.12g"))
@@ -405,13 +403,6 @@ def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str
 
         kind = {"kind": "surrogate", "stamp": SURROGATE_STAMP}
     return provenance(modules, settings, kind)
-
-
-def _stamps(inputs: Inputs) -> str:
-    """Remark of a picture on its data; empty for original and synthetic data."""
-    kinds = {experiment: inputs.data_kind(experiment) for experiment in inputs.experiments()}
-    told = ((name, text) for name, (kind, text) in kinds.items() if kind not in ("original", "synthetic"))
-    return "; ".join(f"{name}: {text}" for name, text in told)
 
 
 def _draw(made: Artefact, frame: Any, outputs: dict[str, Path], data: str, scale: str) -> None:

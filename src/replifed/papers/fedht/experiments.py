@@ -259,7 +259,9 @@ def curves(method: str, settings: Compared, tuned: dict) -> Iterator[Curve]:
             for K in sorted({largest, *swept}):
                 yield Curve(level, "common", K, batch, common, largest == K)
         if swept and method != FOR_REFERENCE:  # the remarks on K, and Figure 3, at the theorems' step
-            step = _theorems_step(searched[level]["smoothness"])
+            # 1/(6 l_d) of Theorem 1, to two digits, so that rounding does not move it. Theorem 2 has the
+            # restricted l_s, which is at most l_d and too costly to compute.
+            step = float(f"{1.0 / (6.0 * searched[level]['smoothness']):.1e}")
             for K in swept:
                 yield Curve(level, "theory", K, batch, step, largest == K)
         if method in COMPARED_OVER_LEVELS and len(levels) > 1:  # Figure 2
@@ -276,14 +278,6 @@ def curves(method: str, settings: Compared, tuned: dict) -> Iterator[Curve]:
 def _score(printed: dict[str, Any]) -> float:
     """Of a printed step; infinite where all diverge."""
     return np.inf if printed["printed_score"] is None else printed["printed_score"]
-
-
-def _theorems_step(smoothness: float) -> float:
-    """1/(6 l_d) of Theorem 1, to two digits, so that rounding does not move it.
-
-    Theorem 2 has the restricted l_s, which is at most l_d and too costly to compute.
-    """
-    return float(f"{1.0 / (6.0 * smoothness):.1e}")
 
 
 def run(

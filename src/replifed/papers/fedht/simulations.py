@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from replifed.engine.simulate import Metric
 from replifed.memory import aligned_empty
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, loss_named
@@ -17,14 +19,9 @@ from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import generator
 
 if TYPE_CHECKING:
-    from replifed.papers.fedht.settings import Biased, Planted, Simulation
-from functools import partial
-from typing import TYPE_CHECKING, Any
-
-from replifed.engine.simulate import Metric
-
-if TYPE_CHECKING:
     import pandas as pd
+
+    from replifed.papers.fedht.settings import Biased, Planted, Simulation
 
 Level = tuple[float, float]
 # Coordinates in a word: whole numbers of so many bits are exact in double precision.
