@@ -28,7 +28,7 @@ from replifed.partition import store
 from replifed.report.artefacts import words_of
 from replifed.report.columns import unknown
 from replifed.runs import compared, opened
-from replifed.store.environment import processor
+from replifed.store.environment import machine
 from replifed.store.hashes import record
 from replifed.store.histories import read_history
 
@@ -86,7 +86,7 @@ def test_a_killed_run_leaves_nothing_half_written_and_goes_on(killed):
     for path in runs:
         frame, meta = read_history(path)
         assert len(frame) > 0
-        assert [one["processor"] for one in meta["machines"]] == [processor()]
+        assert [one["processor"] for one in meta["machines"]] == [machine()["processor"]]
     done = killed.snakemake(*TINY)
     assert done.status == 0, done.text
     assert "an earlier call was killed (process " in done.text

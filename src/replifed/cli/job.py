@@ -63,7 +63,8 @@ def _tune(job: Entry) -> None:
 
     paper, experiment, method = job.name.split("/")
     data, partition, leader = job.first("data"), job.first("partition"), job.first("leader")
-    jobs.tune(paper, experiment, method, job.settings, data, partition, job.out[0], leader, **_own_test(job))
+    out, test = job.out[0], job.first("test")
+    jobs.tune(paper, experiment, method, job.settings, data, partition, out, leader, test=test)
 
 
 def _run(job: Entry) -> None:
@@ -75,14 +76,8 @@ def _run(job: Entry) -> None:
     if "share" in job.options:
         method, number = method.rsplit(".", 1)
         share = int(number), job.options["share"]
-    out, more = job.out[0], _own_test(job)
-    jobs.run(paper, experiment, method, job.settings, data, partition, tuned, out, share, **more)
-
-
-def _own_test(job: Entry) -> dict[str, Path]:
-    """Return the data set's own test set, if the job reads it."""
-    test = job.first("test")
-    return {} if test is None else {"test": test}
+    out, test = job.out[0], job.first("test")
+    jobs.run(paper, experiment, method, job.settings, data, partition, tuned, out, share, test=test)
 
 
 def _join(job: Entry) -> None:

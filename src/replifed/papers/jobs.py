@@ -45,11 +45,11 @@ def tune(
     """
     from replifed.store.histories import read_tuned, write_tuned
 
-    table, split = _data(data, partition)
-    led = {} if leader is None else {"leader": read_tuned(leader, settings["tuning"]["leader"], settings)}
-    led |= _test(test)
+    table, split, more = _data(data, partition, test)
+    if leader is not None:
+        more = {**more, "leader": read_tuned(leader, settings["tuning"]["leader"], settings)}
     progress = Lines(paper, experiment, method)
-    found = _part(paper, "experiments").tune(method, typed(paper, settings), table, split, progress, **led)
+    found = _part(paper, "experiments").tune(method, typed(paper, settings), table, split, progress, **more)
     write_tuned(out, found, _provenance(paper, method, settings, table))
 
 
@@ -73,7 +73,7 @@ def run(
     """
     from replifed.store.histories import SHARE, read_tuned, write_history
 
-    table, split = _data(data, partition)
+    table, split, more = _data(data, partition, test)
     choice = read_tuned(tuned, method, settings) if tuned else None
     own = settings
     if share is not None:
@@ -82,7 +82,7 @@ def run(
         own = share_of_run(settings, *share)
     progress = Lines(paper, experiment, method)
     run_of = _part(paper, "experiments").run
-    frame = run_of(method, typed(paper, own), choice, table, split, progress, **_test(test))
+    frame = run_of(method, typed(paper, own), choice, table, split, progress, **more)
     if choice is not None:
         both = sorted(set(choice["trials"]["replicates"]) & set(frame["replicate"].tolist()))
         if both:
@@ -370,22 +370,16 @@ def _part(paper: str, name: str) -> Any:
 
 
 @lru_cache(maxsize=1)  # a search and the run after it, in one process, have the same
-def _data(data: Path | None, partition: Path | None) -> tuple[Any, Any]:
+def _data(data: Path | None, partition: Path | None, test: Path | None) -> tuple[Any, Any, dict[str, Any]]:
+    """Return a data set, its split between clients, and its own test set by that name, if it has one."""
     if data is None:
-        return None, None
+        return None, None, {}
     from replifed.data.table import load
     from replifed.partition import store
 
     table = load(data)
-    return table, None if partition is None else store.load(partition, samples=len(table.y))
-
-
-def _test(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    from replifed.data.table import load
-
-    return {"test": load(path)}
+    split = None if partition is None else store.load(partition, samples=len(table.y))
+    return table, split, {} if test is None else {"test": load(test)}
 
 
 def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str, Any]:

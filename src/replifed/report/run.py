@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from replifed import __version__
-from replifed.store.environment import PACKAGES, commit, processor
+from replifed.store.environment import PACKAGES, commit, machine
 
 
 def facts() -> dict[str, str]:
@@ -18,6 +18,6 @@ def facts() -> dict[str, str]:
         "replifed": __version__,
         "Python": platform.python_version(),
         "Packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
-        "Machine": f"{processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "Machine": f"{machine()['processor']}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "Report written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }

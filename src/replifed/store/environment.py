@@ -32,13 +32,9 @@ def environment() -> dict[str, Any]:
     }
 
 
+@cache  # each history records it
 def machine() -> dict[str, Any]:
     """Return what numbers may depend on besides what runs: processor, linear algebra, threads and system."""
-    return {**_hardware(), "threads": {name: os.environ.get(name) for name in _THREADS}}
-
-
-@cache  # each history records it
-def _hardware() -> dict[str, Any]:
     import numpy as np
     import scipy.linalg  # noqa: F401 - loads its own linear algebra, to be listed
     from threadpoolctl import threadpool_info
@@ -49,11 +45,15 @@ def _hardware() -> dict[str, Any]:
         for one in threadpool_info()
         if one["user_api"] == "blas"
     }
+    file = Path("/proc/cpuinfo")  # of Linux; only it has the processor's model
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return {
         "blas": sorted(libraries),
-        "processor": processor(),
+        "processor": next(models, platform.processor() or "unknown processor"),
         "features": sorted(name for name, there in features.items() if there),
         "system": f"{platform.system()} {platform.machine()}",
+        "threads": {name: os.environ.get(name) for name in _THREADS},
     }
 
 
@@ -74,11 +74,3 @@ def sources(root: Path = SOURCE_ROOT / "replifed") -> str:
     files = sorted(root.rglob("*.py"))
     lines = (f"{file_hash(file)}  {file.relative_to(root).as_posix()}\n" for file in files)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def processor() -> str:
-    """Name the processor; only Linux's file of them has its model."""
-    file = Path("/proc/cpuinfo")
-    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.processor() or "unknown processor")
