@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.data.faults import joined
 from replifed.data.streams import unpacked
+from replifed.data.strings import MISSING, NUMBER, Strings, renamed
 from replifed.data.table import Stack
-from replifed.data.words import MISSING, NUMBER, Words, renamed
 from replifed.errors import DataError, counted, one_line, unknown_name
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ class Columns(NamedTuple):
     """What a table holds; labels are numbers or words. Where features have faults there are none."""
 
     X: csr_matrix | None
-    label: NDArray | Words
-    client: Words | None
+    label: NDArray | Strings
+    client: Strings | None
     names: list[str] | None = None  # of the features
     faults: Sequence[str] = ()
 
@@ -108,7 +107,7 @@ def roles_of(path: str, names: list[str], asked: Asked) -> Roles:
     return Roles(names, [k for k in places if k != label and k not in words], label, client, words)
 
 
-def assembled(path: str, roles: Roles, numbers: csr_matrix, texts: dict[int, Words], where: Any) -> Columns:
+def assembled(path: str, roles: Roles, numbers: csr_matrix, texts: dict[int, Strings], where: Any) -> Columns:
     """Return the columns of a table; `where` names the place of a row."""
     parts, names = [numbers], [roles.names[k] for k in roles.features]
     faults = [fault] if (fault := _index_fault(roles, numbers)) else []
@@ -220,7 +219,7 @@ def read_csv(path: str, asked: Asked) -> Columns:
             f"{path}, line {sum(1 for _ in _lines(path))}: no line end here, so the last value may be cut; "
             "add one if it is whole"
         )
-    columns = {place: words_of(chunks) for place, chunks in found.items()}
+    columns = {place: strings_of(chunks) for place, chunks in found.items()}
     for place, column in columns.items():
         if faulty := _check_texts(path, head, place, column, roles, truths):
             return faulty
@@ -233,7 +232,7 @@ def _raise(text: str, cause: Exception) -> Any:
 
 
 def _check_texts(
-    path: str, head: _Head, place: int, column: Words, roles: Roles, truths: set[int]
+    path: str, head: _Head, place: int, column: Strings, roles: Roles, truths: set[int]
 ) -> Columns | None:
     """Refuse texts that show a missing line of names, or a quote that took in the rows behind it."""
     name = head.names[place]
@@ -262,7 +261,7 @@ def _features(batch: pa.RecordBatch, names: list[str]) -> NDArray:
     return X
 
 
-def words_of(chunks: list[Any]) -> Words:
+def strings_of(chunks: list[Any]) -> Strings:
     """Column of dictionary-encoded texts."""
     import pyarrow as pa
 
@@ -379,7 +378,7 @@ def _with_faults(path: str, head: _Head, roles: Roles, truths: set[int]) -> Colu
                 numbers[k].append(kinds.setdefault(row[k].strip(), len(kinds)))
     except DataError as error:
         of_rows = str(error)
-    faults = [*([_in_words(head, cells)] if cells else []), *([of_rows] if of_rows else [])]
+    faults = [*([_in_strings(head, cells)] if cells else []), *([of_rows] if of_rows else [])]
     if not faults:
         return None
     if of_rows:  # then nothing is known of the rows behind it
@@ -390,7 +389,7 @@ def _with_faults(path: str, head: _Head, roles: Roles, truths: set[int]) -> Colu
     )
 
 
-def _in_words(head: _Head, cells: dict[int, _Cell]) -> str:
+def _in_strings(head: _Head, cells: dict[int, _Cell]) -> str:
     """Say which columns hold what is no number, each by its first cell."""
     if len(cells) == 1:
         ((k, cell),) = cells.items()
@@ -433,3 +432,18 @@ def _index_fault(roles: Roles, X: Any) -> str:
                     "index=False), name it in drop, or rename it if it is a feature"
                 )
     return ""
+
+
+def joined(path: str, faults: Sequence[str]) -> str:
+    """Return one line on all faults of a file, each of which may begin with the path.
+
+    >>> joined("a.csv", ["a.csv, line 2: no label"])
+    'a.csv, line 2: no label'
+    >>> joined("a.csv", ["line 2: no label", "a.csv: 3 rows; expected 4"])
+    'a.csv: 2 faults: (1) line 2: no label; (2) 3 rows; expected 4'
+    """
+    texts = [fault.removeprefix(path).lstrip(",: ") for fault in faults]
+    if len(texts) == 1:
+        mark = ", " if texts[0].startswith(("line ", "row ")) else ": "
+        return f"{path}{mark}{texts[0]}"
+    return f"{path}: {len(texts)} faults: " + "; ".join(f"({k}) {text}" for k, text in enumerate(texts, 1))

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.data.columns import NAMED, Asked, Columns, assembled, roles_of, words_of
-from replifed.data.faults import joined
+from replifed.data.columns import NAMED, Asked, Columns, assembled, joined, roles_of, strings_of
+from replifed.data.strings import strings
 from replifed.data.table import Stack
-from replifed.data.words import words
 from replifed.errors import DataError, one_line
 from replifed.progress import Lines
 from replifed.store import limits
@@ -89,9 +88,9 @@ def _read_parquet(path: str, asked: Asked) -> Columns:
     if faults:
         raise DataError(joined(path, [faults[k] for k in sorted(faults)][:NAMED]))
     columns = {
-        k: words_of(some) if kinds[k] == "texts" else np.concatenate(some) for k, some in found.items()
+        k: strings_of(some) if kinds[k] == "texts" else np.concatenate(some) for k, some in found.items()
     }
-    texts = {k: words(one) if isinstance(one, np.ndarray) else one for k, one in columns.items()}
+    texts = {k: strings(one) if isinstance(one, np.ndarray) else one for k, one in columns.items()}
     whole = assembled(path, roles, stack.whole(len(roles.features)), texts, lambda row: f"row {row + 1}")
     return whole._replace(label=columns[roles.label])
 
