@@ -287,9 +287,16 @@ def document(folder: Path, golden: Path, readme: Path, score_page: Path, rules_p
     from replifed.claims.axes import Axes
     from replifed.claims.prose import named
     from replifed.claims.reference import verdicts
-    from replifed.report import rules
     from replifed.report.prose import numbers_of, text_with_numbers
-    from replifed.report.score import inserted, picture, score, summary, table
+    from replifed.report.score import (
+        inserted,
+        picture,
+        rules_of_claims,
+        rules_of_statuses,
+        score,
+        summary,
+        table,
+    )
     from replifed.report.sentences import Texts, of_paper, page
 
     found, read = [], _tables_of(golden)
@@ -314,8 +321,8 @@ def document(folder: Path, golden: Path, readme: Path, score_page: Path, rules_p
     for file, what, block in (
         (readme, "score", summary(found)),
         (score_page, "score", table(found)),
-        (rules_page, "rules", rules.of_claims()),
-        (rules_page, "statuses", rules.of_statements()),
+        (rules_page, "rules", rules_of_claims()),
+        (rules_page, "statuses", rules_of_statuses()),
     ):
         write_text(file, inserted(file.read_text(encoding="utf-8"), what, block, str(file)))
 
