@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from replifed import bar
+from replifed import progress_bar
 from replifed.cli.arguments import (
     add_command,
     add_configfile,
@@ -108,7 +108,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _progress(title: str) -> Progress:
     """Progress of a command as a bar, or as lines where none can be drawn."""
-    return bar.Bar(title) if bar.redraws(sys.stderr) else Lines(title)
+    return progress_bar.Bar(title) if progress_bar.redraws(sys.stderr) else Lines(title)
 
 
 def own_run(
