@@ -40,14 +40,12 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from types import ModuleType
 
 from replifed import __version__, progress_bar
 from replifed.cli import check, claims, columns, data, job, judge, listing, make, new, runs
 from replifed.cli.arguments import OneLineParser
 from replifed.errors import ReplifedError
-from replifed.store import usage
 
 _COMMANDS = {
     listing: ("list", "schema"),
@@ -108,9 +106,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"replifed: error: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)
         return 2
-    finally:
-        with suppress(ReplifedError, OSError):  # nothing is made of it
-            usage.record()
 
 
 def _notice_ends() -> None:
