@@ -115,7 +115,7 @@ def read(path: str, *, l2: float = 0.01, **settings: Any) -> Data:
     Raises
     ------
     ConfigError, DataError
-        A setting is unknown or has no such value; the file has faults, which are all listed.
+        A setting is unknown or has no such value; the file has errors, which are all listed.
     """
     from replifed.data import own
     from replifed.data.findings import findings

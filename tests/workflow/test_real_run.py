@@ -182,7 +182,7 @@ def verified(killed):
     """What `verify` says when a bit is flipped in a file of each kind, one is missing and one is extra."""
     sound = killed.snakemake("verify", *TINY[1:])
     assert sound.status == 0, sound.text
-    assert re.search(rf"^\d+ files of {MANIFEST} checked, 0 faults$", sound.text, flags=re.MULTILINE)
+    assert re.search(rf"^\d+ files of {MANIFEST} checked, 0 errors$", sound.text, flags=re.MULTILINE)
     (killed.folder / EXTRA).write_text("1,2")
     (killed.folder / MISSING).rename(killed.folder / "kept")
     with altered(killed.folder, *KINDS.values()):
@@ -208,7 +208,7 @@ def test_verify_names_missing_and_extra_files_and_prints_nothing_else(verified):
     assert f"{EXTRA}: extra, no job made it; `rm {EXTRA}`" in lines
     assert f"{MISSING}: missing; `snakemake {MISSING} {AGAIN}`" in lines
     assert len(lines) == len(KINDS) + 2
-    assert last.endswith(f"checked, {len(lines)} faults")
+    assert last.endswith(f"checked, {len(lines)} errors")
 
 
 def test_verify_names_a_manifest_that_is_not_whole(killed):
@@ -220,7 +220,7 @@ def test_verify_names_a_manifest_that_is_not_whole(killed):
     assert found.status == 1
     assert f"{MANIFEST}: missing, altered, cut short" in found.text
     assert f"`snakemake {MANIFEST} {AGAIN}`" in found.text
-    assert found.text.endswith(" checked, 1 fault\n")
+    assert found.text.endswith(" checked, 1 error\n")
 
 
 def test_what_someone_else_wrote_is_not_taken_for_a_result(killed):

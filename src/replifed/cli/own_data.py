@@ -52,18 +52,18 @@ def look_at_file(path: str, words: Sequence[str]) -> None:
 
 
 def look_at(config: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Print the findings on the custom data sets among `names`, or raise all their faults together."""
+    """Print the findings on the custom data sets among `names`, or raise all their errors together."""
     from replifed.data.findings import findings
     from replifed.data.own import read
     from replifed.settings.comparison import problems
 
-    custom, faults = config.get("datasets", {}), []
+    custom, errors = config.get("datasets", {}), []
     for name in [one for one in names if one in custom]:
         settings, problem = custom[name], problems(config)[name]
         try:
             table = read(name, settings)
         except DataError as error:
-            faults.append(str(error))
+            errors.append(str(error))
             continue
         found = findings(
             table,
@@ -73,5 +73,5 @@ def look_at(config: Mapping[str, Any], names: Iterable[str]) -> None:
             tested="test" in config.get("comparison", {}),
         )
         print("\n  ".join([f"{name} ({settings['path']}):", *map(str, found)]))
-    if faults:
-        raise DataError("\n".join(faults))
+    if errors:
+        raise DataError("\n".join(errors))

@@ -269,9 +269,9 @@ def _manifest_verify(arguments: argparse.Namespace) -> int:
     from replifed.data import pins
     from replifed.store import manifest
 
-    checked, faults = manifest.verify(arguments.manifest, arguments.folders)
+    checked, errors = manifest.verify(arguments.manifest, arguments.folders)
     if arguments.raw_dir:
-        faults += pins.faults(arguments.raw_dir)
-    found = counted(len(faults), "fault")
-    print("\n".join([*faults, f"{checked} files of {arguments.manifest} checked, {found}"]))
-    return 1 if faults else 0
+        errors += pins.errors(arguments.raw_dir)
+    found = counted(len(errors), "error")
+    print("\n".join([*errors, f"{checked} files of {arguments.manifest} checked, {found}"]))
+    return 1 if errors else 0

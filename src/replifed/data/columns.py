@@ -42,13 +42,13 @@ _MOST_KINDS, NAMED = 1000, 8
 
 
 class Columns(NamedTuple):
-    """What a table holds; labels are numbers or words. Where features have faults there are none."""
+    """What a table holds; labels are numbers or words. Where features have errors there are none."""
 
     X: csr_matrix | None
     label: NDArray | Strings
     client: Strings | None
     names: list[str] | None = None  # of the features
-    faults: Sequence[str] = ()
+    errors: Sequence[str] = ()
 
 
 class Asked(NamedTuple):
@@ -80,18 +80,18 @@ class Roles(NamedTuple):
 
 
 def roles_of(path: str, names: list[str], asked: Asked) -> Roles:
-    faults = []
+    errors = []
     if len({*names}) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        faults.append(f"the column {twice} stands twice; remove or rename one")
+        errors.append(f"the column {twice} stands twice; remove or rename one")
     role_of: dict[str, str] = {}
     for role, name in asked.roles():
         if name not in names:
-            faults.append(unknown_name("column", name, names))
+            errors.append(unknown_name("column", name, names))
         elif (other := role_of.setdefault(name, role)) != role:
-            faults.append(f"the column {name} cannot be both {other} and {role}")
-    if faults:
-        raise DataError(joined(path, faults))
+            errors.append(f"the column {name} cannot be both {other} and {role}")
+    if errors:
+        raise DataError(joined(path, errors))
     places = [k for k, name in enumerate(names) if role_of.get(name) not in ("client", "drop")]
     if len(places) < 2:
         known = ", ".join(map(repr, names))
@@ -110,13 +110,13 @@ def roles_of(path: str, names: list[str], asked: Asked) -> Roles:
 def assembled(path: str, roles: Roles, numbers: csr_matrix, texts: dict[int, Strings], where: Any) -> Columns:
     """Return the columns of a table; `where` names the place of a row."""
     parts, names = [numbers], [roles.names[k] for k in roles.features]
-    faults = [fault] if (fault := _index_fault(roles, numbers)) else []
+    errors = [error] if (error := _index_error(roles, numbers)) else []
     for place in roles.categories:
         words, name = texts[place], roles.names[place]
         if (row := words.missing()) is not None:
-            faults.append(f"{where(row)}: the {name} is missing; give it, or remove the row")
+            errors.append(f"{where(row)}: the {name} is missing; give it, or remove the row")
         elif len(words.kinds) > _MOST_KINDS:
-            faults.append(
+            errors.append(
                 f"the column {name} holds {len(words.kinds)} kinds of words, more than {_MOST_KINDS}, as ids "
                 "do; name it in drop, not in categories"
             )
@@ -125,12 +125,12 @@ def assembled(path: str, roles: Roles, numbers: csr_matrix, texts: dict[int, Str
             parts.append(_one_hot(number[words.number], len(kinds)))
             names += [f"{name}={kind}" for kind in kinds]
     X = None
-    if not faults:
+    if not errors:
         stack = Stack(path)
         stack.add(_side_by_side(parts), np.empty(0))
         X = stack.whole(len(names))
     client = None if roles.client is None else texts[roles.client]
-    return Columns(X, texts[roles.label], client, names, faults)
+    return Columns(X, texts[roles.label], client, names, errors)
 
 
 def _one_hot(number: NDArray, kinds: int) -> csr_matrix:
@@ -167,7 +167,7 @@ def line_of(path: str, row: int) -> int:
 def read_csv(path: str, asked: Asked) -> Columns:
     """Read a CSV file in UTF-8: separated by commas, semicolons, tabs or bars, with names in its first line.
 
-    Cells that are no numbers are listed in `faults`, with line and column.
+    Cells that are no numbers are listed in `errors`, with line and column.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def read_csv(path: str, asked: Asked) -> Columns:
                 stack.add(X, np.empty(len(X)))
             cut = stream.last not in b"\r\n"
     except pa.ArrowException as error:
-        return _with_faults(path, head, roles, truths) or _raise(f"{path}: {one_line(error)}", error)
+        return _with_errors(path, head, roles, truths) or _raise(f"{path}: {one_line(error)}", error)
     if cut:
         raise DataError(
             f"{path}, line {sum(1 for _ in _lines(path))}: no line end here, so the last value may be cut; "
@@ -242,7 +242,7 @@ def _check_texts(
             "give a first line with names"
         )
     doubtful = any('"' in kind or "\n" in kind for kind in column.kinds)
-    if doubtful and (faulty := _with_faults(path, head, roles, truths)):
+    if doubtful and (faulty := _with_errors(path, head, roles, truths)):
         return faulty
     for k, kind in enumerate(column.kinds):
         if "\n" in kind and head.separator in kind:
@@ -356,8 +356,8 @@ class _Cell(NamedTuple):
     remedy: str
 
 
-def _with_faults(path: str, head: _Head, roles: Roles, truths: set[int]) -> Columns | None:
-    """Return the words of a CSV file, and what is wrong with each column of numbers; None without a fault."""
+def _with_errors(path: str, head: _Head, roles: Roles, truths: set[int]) -> Columns | None:
+    """Return the words of a CSV file, and what is wrong with each column of numbers; None if nothing is."""
     cells: dict[int, _Cell] = {}
     of_rows = ""
     known: dict[int, dict[str, int]] = {place: {} for place in roles.texts()}
@@ -372,20 +372,20 @@ def _with_faults(path: str, head: _Head, roles: Roles, truths: set[int]) -> Colu
                 )
                 break
             for k in roles.features:
-                if k not in cells and (fault := _cell_fault(row[k].strip(), k in truths)):
-                    cells[k] = _Cell(line, *fault)
+                if k not in cells and (wrong := _cell_error(row[k].strip(), k in truths)):
+                    cells[k] = _Cell(line, *wrong)
             for k, kinds in known.items():
                 numbers[k].append(kinds.setdefault(row[k].strip(), len(kinds)))
     except DataError as error:
         of_rows = str(error)
-    faults = [*([_in_strings(head, cells)] if cells else []), *([of_rows] if of_rows else [])]
-    if not faults:
+    errors = [*([_in_strings(head, cells)] if cells else []), *([of_rows] if of_rows else [])]
+    if not errors:
         return None
     if of_rows:  # then nothing is known of the rows behind it
-        raise DataError(joined(path, faults))
+        raise DataError(joined(path, errors))
     words = {k: renamed(np.array(numbers[k], dtype=np.int64), kinds) for k, kinds in known.items()}
     return Columns(
-        None, words[roles.label], None if roles.client is None else words[roles.client], None, faults
+        None, words[roles.label], None if roles.client is None else words[roles.client], None, errors
     )
 
 
@@ -403,7 +403,7 @@ def _in_strings(head: _Head, cells: dict[int, _Cell]) -> str:
     )
 
 
-def _cell_fault(cell: str, truth: bool) -> tuple[str, str] | None:
+def _cell_error(cell: str, truth: bool) -> tuple[str, str] | None:
     """Return what is wrong with a cell of a column of numbers, or of true and false, and what to do."""
     if truth:
         wrong = cell not in _TRUE + _FALSE
@@ -421,7 +421,7 @@ def _cell_fault(cell: str, truth: bool) -> tuple[str, str] | None:
     return what, f" {remedy}"
 
 
-def _index_fault(roles: Roles, X: Any) -> str:
+def _index_error(roles: Roles, X: Any) -> str:
     """Say which feature is called as an index is, and counts the rows."""
     for k, place in enumerate(roles.features):
         if _INDEX.fullmatch(roles.names[place]):
@@ -434,16 +434,16 @@ def _index_fault(roles: Roles, X: Any) -> str:
     return ""
 
 
-def joined(path: str, faults: Sequence[str]) -> str:
-    """Return one line on all faults of a file, each of which may begin with the path.
+def joined(path: str, errors: Sequence[str]) -> str:
+    """Return one line on all errors of a file, each of which may begin with the path.
 
     >>> joined("a.csv", ["a.csv, line 2: no label"])
     'a.csv, line 2: no label'
     >>> joined("a.csv", ["line 2: no label", "a.csv: 3 rows; expected 4"])
-    'a.csv: 2 faults: (1) line 2: no label; (2) 3 rows; expected 4'
+    'a.csv: 2 errors: (1) line 2: no label; (2) 3 rows; expected 4'
     """
-    texts = [fault.removeprefix(path).lstrip(",: ") for fault in faults]
+    texts = [error.removeprefix(path).lstrip(",: ") for error in errors]
     if len(texts) == 1:
         mark = ", " if texts[0].startswith(("line ", "row ")) else ": "
         return f"{path}{mark}{texts[0]}"
-    return f"{path}: {len(texts)} faults: " + "; ".join(f"({k}) {text}" for k, text in enumerate(texts, 1))
+    return f"{path}: {len(texts)} errors: " + "; ".join(f"({k}) {text}" for k, text in enumerate(texts, 1))

@@ -116,7 +116,7 @@ def read(name: str, settings: Mapping[str, Any], classes: Sequence[str] | None =
     DataError
         The file is missing or has another form; a value is not a number; a row has no client; the number of
         labels does not fit the loss; the number of rows or features is not the expected one; or the limit is
-        exceeded. All faults are listed in one line.
+        exceeded. All errors are listed in one line.
     """
     path, form = settings["path"], form_of(settings)
     if form == "python" and ":" not in path:
@@ -134,16 +134,16 @@ def read(name: str, settings: Mapping[str, Any], classes: Sequence[str] | None =
             lambda: _numbered(settings, columns.client),
             lambda: _check_table(name, settings, columns),
         ]
-        (y, found), (client, ids), X = _all_sound(path, columns.faults, checks)
+        (y, found), (client, ids), X = _all_sound(path, columns.errors, checks)
         meta = meta_of(name, LOSSES[loss], form, "original", "", X, y)
         meta |= {"classes": found} if found else {}
         meta |= {"columns": columns.names} if columns.names else {}
     return Table(X, y, meta if ids is None else {**meta, "clients": ids}, client)
 
 
-def _all_sound(path: str, faults: Sequence[str], checks: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Return what the checks return, or refuse the file with all faults at once."""
-    found, results = [*faults], []
+def _all_sound(path: str, errors: Sequence[str], checks: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Return what the checks return, or refuse the file with all errors at once."""
+    found, results = [*errors], []
     for check in checks:
         try:
             results.append(check())
@@ -155,7 +155,7 @@ def _all_sound(path: str, faults: Sequence[str], checks: Sequence[Callable[[], A
 
 
 def _check_table(name: str, settings: Mapping[str, Any], columns: Columns) -> Any:
-    """Return the features if they are as the settings expect them; None if they have faults already."""
+    """Return the features if they are as the settings expect them; None if they have errors already."""
     path, X = settings["path"], columns.X
     if columns.client is not None and not settings.get("partition_stated", True):
         raise DataError(

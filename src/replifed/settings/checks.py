@@ -138,10 +138,10 @@ def dataset(given: Mapping[str, Any]) -> dict[str, Any]:
 def _custom_methods(methods: Mapping[str, str]) -> Iterator[Error]:
     """Register custom methods; yield the errors in them."""
     if methods:
-        from replifed.contract import first_fault
+        from replifed.contract import first_error
 
         for name, source in methods.items():
-            if text := first_fault(source):
+            if text := first_error(source):
                 yield ("methods", name), text
         register(methods)
 

@@ -104,7 +104,7 @@ ByExperiment = Annotated[dict[str, Names], Field(min_length=1)]
 
 
 class Settings(BaseModel):
-    """Base of all classes of settings: an unknown key is a fault, and what is left out stays out."""
+    """Base of all classes of settings: an unknown key is an error, and what is left out stays out."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
