@@ -79,10 +79,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     act on, 128 and the signal's number after Ctrl-C, SIGTERM or SIGHUP, 141 if the reader of the output has
     closed it, else that of the call of Snakemake.
     """
-    words = sys.argv[1:] if argv is None else argv
+    given = sys.argv[1:] if argv is None else argv
     # A command waits for no other one's parser.
-    named = [module for module, names in _COMMANDS.items() if words[:1] and words[0] in names]
-    arguments = _parser(named or _COMMANDS).parse_args(words or ["--help"])
+    named = [module for module, names in _COMMANDS.items() if given[:1] and given[0] in names]
+    arguments = _parser(named or _COMMANDS).parse_args(given or ["--help"])
     try:
         _notice_ends()
         return arguments.handler(arguments) or 0

@@ -13,28 +13,28 @@ from replifed.errors import ConfigError, DataError
 _ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".npz", ".svm", ".libsvm", ".gz", ".bz2", ".xz")
 
 
-def is_data(source: str, words: Sequence[str]) -> bool:
+def is_data(source: str, given: Sequence[str]) -> bool:
     """Return whether `replifed check SOURCE [KEY=VALUE ...]` names data, and no method."""
     from replifed.data.generated import is_generated
 
     path = Path(source)
     return (
-        bool(words)
+        bool(given)
         or is_generated(source)
         or path.suffix.lower() in _ENDINGS
         or (path.is_file() and path.suffix != ".py")
     )
 
 
-def look_at_file(path: str, words: Sequence[str]) -> None:
+def look_at_file(path: str, given: Sequence[str]) -> None:
     """Print the findings on a data file, read with settings KEY=VALUE; clients that are named are taken."""
     from replifed.data.generated import is_generated, settings_of
     from replifed.settings.checks import load
     from replifed.settings.reading import read_value
 
-    if wrong := [word for word in words if "=" not in word]:
+    if wrong := [pair for pair in given if "=" not in pair]:
         raise ConfigError(f"{wrong[0]}: write KEY=VALUE, such as label=outcome or 'drop=[id, day]'")
-    pairs = [word.split("=", 1) for word in words]
+    pairs = [pair.split("=", 1) for pair in given]
     base = settings_of(path)[1] if is_generated(path) else {"path": path}
     settings = {**base, **{key: read_value(value, key) for key, value in pairs}}
     if "client" in settings:

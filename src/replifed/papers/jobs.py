@@ -205,13 +205,13 @@ def measured_on(
 
     wanted = [one for one in _part(paper, "claims").CLAIMS if one.artefact == artefact]
     needed = {one.id: claim_and_family(paper, one.id.removeprefix(f"{paper}.")) for one in wanted}
-    told = [
+    measurable = [
         name for name, family in needed.items() if all(key in inputs for one in family for key in one.needs)
     ]
-    claims = {one.id: one for name in told for one in needed[name]}
+    claims = {one.id: one for name in measurable for one in needed[name]}
     guards = guarded(claims.values(), settings.get("experiments", {}))
     frame = measure(guards, Inputs(inputs, settings, paper), scale)
-    return _texts(frame[frame["id"].isin(told)])
+    return _texts(frame[frame["id"].isin(measurable)])
 
 
 def _texts(frame: Any) -> list[dict[str, str]]:
