@@ -131,8 +131,9 @@ class Grid(Curves):
         lines = self.lines_of(frame)
         wide_bands = [self._draw(cell, lines) for cell in cells]
         marks: dict[str, Line] = {}
-        for cell in cells if self.floor is not None else ():
-            marks |= mark_ends(cell.ax, cell.frame, self.series, lines, cell.x, self.floor)
+        if self.floor is not None:
+            for cell in cells:
+                marks |= mark_ends(cell.ax, cell.frame, self.series, lines, cell.x, self.floor)
         fixed, varying = self._settings(frame)
         if not self.panel_legends:
             self._explain_settings(cells, lines, varying)
