@@ -7,8 +7,9 @@ __version__ = "0.1.0"
 
 # Where the names of `import replifed` come from when they are asked for: no job imports what it does not use.
 _LIBRARY = {
-    **dict.fromkeys(("method", "run", "load", "read", "split", "hold_out"), "replifed.library"),
-    **dict.fromkeys(("compare", "Comparison"), "replifed.comparison"),
+    **dict.fromkeys(
+        ("method", "run", "compare", "Comparison", "load", "read", "split", "hold_out"), "replifed.library"
+    ),
     "judge": "replifed.logs.frames",
     "Runs": "replifed.logs.runs",
     "Statements": "replifed.claims.statements",

@@ -1,8 +1,7 @@
-"""Several methods on one problem from Python: their runs as a data frame, a plot and a table."""
+"""Several methods on one problem: their runs as a data frame, a plot and a table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -16,9 +15,7 @@ from replifed.claims.pairs import used_until
 from replifed.claims.samples import independent, originals
 from replifed.errors import ConfigError, ReplifedError
 from replifed.figures.lines import numbered
-from replifed.library import as_text, kind_of, run
 from replifed.network.times import Size, rates, with_seconds
-from replifed.problems.minimiser import minimiser
 
 # What a run has used, by the name of an axis; and time, which `plot` and `table` compute.
 _USED = {
@@ -27,7 +24,6 @@ _USED = {
     "gradients": ("sample_gradients", "sample gradients"),
     "time": ("seconds", "time, s"),
 }
-_EXACT = 1e-15  # a smaller gap is rounding
 # Methods whose legend has room beside their curves, and entries of a column of one outside.
 _BESIDE, _IN_A_COLUMN = 7, 16
 
@@ -125,38 +121,8 @@ class Comparison:
         return table.where(np.isfinite(table) | (table.columns == "gap"))
 
 
-def compare(
-    methods: Mapping[str, Any], problem: Any, rounds: int, seeds: int = 1, **options: Any
-) -> Comparison:
-    """Run methods on one problem, with the same random numbers.
-
-    Parameters
-    ----------
-    methods : mapping
-        Methods with their settings, by the names that figures show.
-    problem, rounds, seeds, **options
-        As of `run`.
-
-    Returns
-    -------
-    Comparison
-        The gap is F - F* where the problem has Hessians and a minimiser, else F less the lowest value seen.
-    """
-    if not isinstance(methods, Mapping) or not methods:
-        what = "there are no methods" if isinstance(methods, Mapping) else f"{kind_of(methods)} is given"
-        raise ConfigError(f"{what} to compare: give {{NAME: METHOD}}")
-    runs = [
-        run(algorithm, problem, rounds, seeds, **options).assign(method=name)
-        for name, algorithm in methods.items()
-    ]
-    frame = pd.concat(runs, ignore_index=True)
-    frame["gap"] = np.maximum(frame["objective"] - _least(problem, frame["objective"]), _EXACT)
-    samples = float(np.sum(problem.sizes, axis=-1).mean())
-    return Comparison(frame, Size(problem.n_clients, problem.dim, samples))
-
-
-def _least(problem: Any, seen: pd.Series) -> float:
-    try:
-        return float(problem.loss(minimiser(problem, 1))[0])
-    except (ReplifedError, AttributeError):  # no Hessians, or a singular one
-        return float(seen.min())
+def as_text(value: Any, what: str) -> str:
+    """Return the text `value`; refuse anything else."""
+    if not isinstance(value, str):
+        raise ConfigError(f"{what} is {value!r}: must be a text")
+    return value

@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT
 from replifed.algorithms.registry import method_class
+from replifed.comparison import Comparison, as_text
 from replifed.engine.accuracy import held_out, of_pairs
 from replifed.engine.simulate import History, objective, simulate
-from replifed.errors import ConfigError, unknown_name
+from replifed.errors import ConfigError, ReplifedError, unknown_name
 from replifed.network.participation import MANY, Asked, Law, weighted_view
+from replifed.network.times import Size
+from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams, generator
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
     from replifed.data.findings import Finding
 
+_EXACT = 1e-15  # a smaller gap is rounding
 # Fewest records of a run whose objective costs more than its rounds.
 _FEWEST = 20
 # Most kinds of whole numbers that are labels, and no targets.
@@ -190,7 +194,7 @@ def split(
         section["samples"] = samples
     y = np.asarray(y)
     if not isinstance(X, np.ndarray) and not hasattr(X, "tocsr"):
-        raise ConfigError(f"{kind_of(X)} is no table of features: give an array or a sparse matrix")
+        raise ConfigError(f"{_kind(X)} is no table of features: give an array or a sparse matrix")
     if y.shape != X.shape[:1]:
         raise ConfigError(f"features {X.shape} and targets {y.shape}: must be (n, d) and (n,)")
     kinds = np.unique(y)
@@ -347,10 +351,10 @@ def _law(algorithm: Any, problem: Any, cohort: Any, availability: str, average: 
 def _check_parts(algorithm: Any, problem: Any, options: Mapping[str, Any]) -> None:
     """Reject what is no method, no problem, or no option of `simulate`."""
     if isinstance(algorithm, type) or not hasattr(algorithm, "round"):
-        raise ConfigError(f"{kind_of(algorithm)} is no method: make one with replifed.method(NAME, ...)")
+        raise ConfigError(f"{_kind(algorithm)} is no method: make one with replifed.method(NAME, ...)")
     if isinstance(problem, type) or not hasattr(problem, "n_clients"):
         raise ConfigError(
-            f"{kind_of(problem)} is no problem: make one with replifed.problems.from_clients(DATA, ...)"
+            f"{_kind(problem)} is no problem: make one with replifed.problems.from_clients(DATA, ...)"
         )
     known = {*inspect.signature(simulate).parameters} - {"algorithm", "problem", "streams", "rounds"}
     for name in options:
@@ -361,17 +365,46 @@ def _check_parts(algorithm: Any, problem: Any, options: Mapping[str, Any]) -> No
         raise ConfigError(f"metrics = {options['metrics']!r}: must be functions by their names, a mapping")
 
 
-def kind_of(value: Any) -> str:
-    """Return what a message calls a value that is of the wrong kind."""
+def _kind(value: Any) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
-
-
-def as_text(value: Any, what: str) -> str:
-    """Return the text `value`; refuse anything else."""
-    if not isinstance(value, str):
-        raise ConfigError(f"{what} is {value!r}: must be a text")
-    return value
 
 
 def _of(problem: Any, metric: Any, _: Any, seen: dict[str, Any]) -> Any:
     return metric(problem, seen)
+
+
+def compare(
+    methods: Mapping[str, Any], problem: Any, rounds: int, seeds: int = 1, **options: Any
+) -> Comparison:
+    """Run methods on one problem, with the same random numbers.
+
+    Parameters
+    ----------
+    methods : mapping
+        Methods with their settings, by the names that figures show.
+    problem, rounds, seeds, **options
+        As of `run`.
+
+    Returns
+    -------
+    Comparison
+        The gap is F - F* where the problem has Hessians and a minimiser, else F less the lowest value seen.
+    """
+    if not isinstance(methods, Mapping) or not methods:
+        what = "there are no methods" if isinstance(methods, Mapping) else f"{_kind(methods)} is given"
+        raise ConfigError(f"{what} to compare: give {{NAME: METHOD}}")
+    runs = [
+        run(algorithm, problem, rounds, seeds, **options).assign(method=name)
+        for name, algorithm in methods.items()
+    ]
+    frame = pd.concat(runs, ignore_index=True)
+    frame["gap"] = np.maximum(frame["objective"] - _least(problem, frame["objective"]), _EXACT)
+    samples = float(np.sum(problem.sizes, axis=-1).mean())
+    return Comparison(frame, Size(problem.n_clients, problem.dim, samples))
+
+
+def _least(problem: Any, seen: pd.Series) -> float:
+    try:
+        return float(problem.loss(minimiser(problem, 1))[0])
+    except (ReplifedError, AttributeError):  # no Hessians, or a singular one
+        return float(seen.min())
