@@ -114,7 +114,7 @@ def log(path: Path) -> None:
 
 def tuned(path: Path) -> None:
     """Read the outcome of a search."""
-    from replifed.store.tuned import read_tuned
+    from replifed.store.histories import read_tuned
 
     read_tuned(path, "fedht")
 

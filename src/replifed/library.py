@@ -12,20 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from replifed.algorithms.base import COUNT
 from replifed.algorithms.registry import method_class
-from replifed.claims.curves import at_the_end
-from replifed.claims.pairs import used_until
-from replifed.claims.samples import independent, originals
+from replifed.comparison import Comparison, as_text
 from replifed.engine.accuracy import held_out, of_pairs
 from replifed.engine.simulate import History, objective, simulate
 from replifed.errors import ConfigError, ReplifedError, unknown_name
-from replifed.figures.lines import numbered
 from replifed.network.participation import MANY, Asked, Law, weighted_view
-from replifed.network.times import Size, rates, with_seconds
+from replifed.network.times import Size
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams, generator
 
@@ -34,16 +30,7 @@ if TYPE_CHECKING:
 
     from replifed.data.findings import Finding
 
-# What a run has used, by the name of an axis; and time, which `plot` and `table` compute.
-_USED = {
-    "rounds": ("round", "communication rounds"),
-    "bits": ("bits", "bits, up and down, all clients"),
-    "gradients": ("sample_gradients", "sample gradients"),
-    "time": ("seconds", "time, s"),
-}
 _EXACT = 1e-15  # a smaller gap is rounding
-# Methods whose legend has room beside their curves, and entries of a column of one outside.
-_BESIDE, _IN_A_COLUMN = 7, 16
 # Fewest records of a run whose objective costs more than its rounds.
 _FEWEST = 20
 # Most kinds of whole numbers that are labels, and no targets.
@@ -75,7 +62,7 @@ def load(name: str) -> tuple[csr_matrix, NDArray[np.int64]]:
     from replifed.data.parse import read_form
 
     forms = {one.id: form for one in CATALOGUE.values() for form in one.forms if form.name == PACKAGED}
-    if _text(name, "a data set's name") not in forms:
+    if as_text(name, "a data set's name") not in forms:
         raise ConfigError(unknown_name("data set of the package", name, forms))
     table = read_form(CATALOGUE[name], forms[name], [PACKED / file.name for file in forms[name].files])
     return table.X, table.y
@@ -132,7 +119,7 @@ def read(path: str, *, l2: float = 0.01, **settings: Any) -> Data:
     Raises
     ------
     ConfigError, DataError
-        A setting is unknown or has no such value; the file has faults, which are all listed.
+        A setting is unknown or has no such value; the file has errors, which are all listed.
     """
     from replifed.data import own
     from replifed.data.findings import findings
@@ -196,7 +183,7 @@ def split(
         if value not in COUNT:
             raise ConfigError(f"{name} = {value!r}: must be {COUNT}")
     for name, text in {"partition": partition, "sizes": sizes}.items():
-        _text(text, name)
+        as_text(text, name)
     keys = {"partition": partition, "clients": clients, **({"sizes": sizes} if sizes != "equal" else {})}
     for _, text in partitions.faults(keys):
         raise ConfigError(text)
@@ -248,7 +235,7 @@ def hold_out(pairs: Any, share: float, *, seed: int = 1) -> tuple[list, list]:
 
 def method(source: str, **settings: Any) -> Any:
     """A method by name (`replifed list methods`) or `FILE.py:CLASS`, with its settings."""
-    made = method_class(_text(source, "a method's name"))
+    made = method_class(as_text(source, "a method's name"))
     known = {one.name: one for one in fields(made) if one.init}
     for name in settings:
         if name not in known:
@@ -382,107 +369,8 @@ def _kind(value: Any) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str):
-        raise ConfigError(f"{what} is {value!r}: must be a text")
-    return value
-
-
 def _of(problem: Any, metric: Any, _: Any, seen: dict[str, Any]) -> Any:
     return metric(problem, seen)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Runs of several methods on one problem: `frame`, with a column method and one gap."""
-
-    frame: pd.DataFrame
-    size: Size | None = None
-    """Clients, coordinates and samples of the problem, for the time of a round."""
-
-    def timed(self, time: str) -> pd.DataFrame:
-        """Return the runs with a column seconds, computed from what they have recorded.
-
-        Parameters
-        ----------
-        time : str
-            As `replifed compare --time` takes it: "phone", "hospital", "datacentre", or
-            "uplink=1Mbps,downlink=10Mbps,latency=50ms,gradient=1us" and "spread=0.5" (`network.times`).
-        """
-        given = rates(_text(time, "time"))
-        if self.size is None:
-            raise ConfigError("this comparison does not say how large its problem is: make one with compare")
-        runs = [
-            with_seconds(own, self.size, given, "seed") for _, own in self.frame.groupby("method", sort=False)
-        ]
-        return pd.concat(runs)
-
-    def plot(self, x: str = "rounds", y: str = "gap", *, time: str | None = None) -> Figure:
-        """Gap, or "accuracy", against "rounds", "bits", "gradients" or "time": median and range over seeds.
-
-        Time needs what it costs, as `timed` takes it.
-
-        Returns
-        -------
-        matplotlib Figure
-            `savefig` writes it.
-        """
-        if _text(x, "x") not in _USED:
-            raise ReplifedError(f"x = {x!r}: must be one of {', '.join(_USED)}")
-        if (x == "time") != (time is not None):
-            raise ConfigError('x="time" and time="phone", or another time, go together')
-        if _text(y, "y") not in self.frame:
-            raise ReplifedError(f"y = {y!r}: must be a column of the runs; for accuracy give compare a test")
-        column, label = _USED[x]
-        frame = self.frame if time is None else self.timed(time)
-        methods = list(frame.groupby("method", sort=False))
-        columns = -(-len(methods) // _IN_A_COLUMN) if len(methods) > _BESIDE else 0  # of a legend outside
-        figure = Figure(figsize=(5 + 1.8 * columns, 3.4), layout="constrained")
-        axes = figure.add_subplot()
-        for number, (name, own) in enumerate(methods):
-            line = numbered(number)
-            by_round = own.groupby("round")
-            used, gaps = by_round[column].median(), by_round[y]
-            axes.plot(used, gaps.median(), label=name, markevery=0.1, **line.look)
-            axes.fill_between(used, gaps.min(), gaps.max(), color=line.color, alpha=0.15)
-        axes.set(xlabel=label, **({"ylabel": "F - F*", "yscale": "log"} if y == "gap" else {"ylabel": y}))
-        axes.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
-        if columns:
-            figure.legend(loc="outside right upper", ncols=columns, fontsize="small")
-        else:
-            axes.legend()
-        return figure
-
-    def table(self, target: float = 1e-4, *, time: str | None = None) -> pd.DataFrame:
-        """Median use of each method from when on its gap stays at most `target` times that at the start.
-
-        Reached means that it stays there to the end, at least for the last tenth of the rounds. Seeds that
-        never get there count as later than any other.
-
-        Returns
-        -------
-        DataFrame
-            A line a method: round, bits and sample_gradients, and with `time` (as of `timed`) seconds, NaN
-            where half of the seeds or more do not get there; touch, the round of the first time; gap, at the
-            end, as a share of that at the start, infinite where it diverged; runs, how many of the `seeds`
-            are no copies of another one (1 where nothing is drawn), so that only these are independent;
-            accuracies at the end, medians over seeds.
-        """
-        if not isinstance(target, Real) or not 0 < target < np.inf:
-            raise ConfigError(f"target = {target!r}: must be a number above 0")
-        rows = {}
-        frame = self.frame if time is None else self.timed(time)
-        for name, own in frame.groupby("method", sort=False):
-            share = own["gap"] / own.groupby("seed")["gap"].transform("first")
-            own = own.assign(replicate=own["seed"], gap=share)
-            first = used_until(own, [target], touch=True)[target, "round"]
-            uses = {use: one.median_reached for (_, use), one in used_until(own, [target]).items()}
-            runs = independent(originals(own.drop(columns="seed")))
-            ends = {"gap": at_the_end(own).median_reached, "runs": len(runs), "seeds": own["seed"].nunique()}
-            accuracy = own.groupby("seed").last().filter(like="accuracy").median()
-            rows[name] = {**uses, "touch": first.median_reached, **ends, **accuracy}
-        table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
-        return table.where(np.isfinite(table) | (table.columns == "gap"))
 
 
 def compare(

@@ -48,5 +48,5 @@ def assert_claim(
     row = judged.iloc[0]
     if row["verdict"] != verdict:
         texts = {name: "" if pd.isna(value) else str(value) for name, value in row.items()}
-        told = "; ".join(filter(None, (number_text(texts), remarks(texts))))
-        raise AssertionError(f"{claim.id} {row['verdict']}, expected {verdict}: {told}")
+        measured = "; ".join(filter(None, (number_text(texts), remarks(texts))))
+        raise AssertionError(f"{claim.id} {row['verdict']}, expected {verdict}: {measured}")

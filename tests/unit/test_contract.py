@@ -692,17 +692,17 @@ def test_clients_out_of_the_cohort_are_not_asked():
 
 def test_before_a_run_a_method_is_refused_that_reads_what_it_wrote(monkeypatch):
     monkeypatch.setattr(contract, "class_of", lambda source: ReadsWhatItWrote)
-    said = contract.first_fault("mine.py:ReadsWhatItWrote")
+    said = contract.first_error("mine.py:ReadsWhatItWrote")
     assert "ReadsWhatItWrote.round breaks the contract: it writes to a state that it still reads" in said
     monkeypatch.setattr(contract, "class_of", lambda source: Sound)
-    assert contract.first_fault("mine.py:Sound") == ""
+    assert contract.first_error("mine.py:Sound") == ""
 
 
 def test_every_part_is_examined_of_a_method_of_ones_own():
     outcomes = list(examine(TwoForms))
-    assert not [one.fault for one in outcomes if one.fault]
+    assert not [one.error for one in outcomes if one.error]
     assert {one.part.partition(" ")[0] for one in outcomes} >= {"State,", "Rounds", "Values", "Equal"}
-    broken = {one.part for one in examine(ForgetsTheWeights) if one.fault}
+    broken = {one.part for one in examine(ForgetsTheWeights) if one.error}
     assert [part[:29] for part in broken] == ["Rounds, and the bits of each,"]
 
 

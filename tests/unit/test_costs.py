@@ -9,7 +9,7 @@ import pytest
 
 from replifed.cli.listing import costs
 from replifed.errors import DataError
-from replifed.store import usage
+from replifed.store import environment
 from replifed.workflow.costs import Limits, read, record
 
 HEAD = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
@@ -31,7 +31,7 @@ def folder(tmp_path):
         file.write_text(f"{HEAD}{clock}\t0:00:00\tNA\tNA\tNA\tNA\tNA\tNA\tNA\tNA\n")
         os.utime(file, (ENDED, ENDED))
         if cpu is not None:
-            own = tmp_path / f"{name}{usage.SUFFIX}"
+            own = tmp_path / f"{name}{environment.USAGE_SUFFIX}"
             own.write_text(json.dumps({"cpu": cpu, "memory": 90.0, "parts": parts}))
             ended = ENDED - (3600 if name == "fedht/fig2" else 1)
             os.utime(own, (ended, ended))
@@ -83,11 +83,17 @@ def test_a_job_asks_for_more_than_was_recorded_of_it_or_of_the_job_that_does_it_
 
 def test_a_job_records_its_own_processor_time_and_memory(tmp_path):
     work = "sum(i * i for i in range(4_000_000)); bytearray(100 * 2**20)"
-    code = f"from replifed.store import usage\nwith usage.part('a'): {work}\n{work}; usage.record()"
+    code = (
+        "from replifed.store.environment import counted_part, record_usage\n"
+        f"with counted_part('a'): {work}\n{work}; record_usage()"
+    )
     logs, benchmarks = tmp_path / "logs", tmp_path / "benchmarks"
-    variables = {usage.LOG: f"{logs}/p/e.tuned.log", usage.FOLDERS: f"{logs}{os.pathsep}{benchmarks}"}
+    variables = {
+        environment.JOB_LOG: f"{logs}/p/e.tuned.log",
+        environment.LOG_FOLDERS: f"{logs}{os.pathsep}{benchmarks}",
+    }
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | variables)
-    own = json.loads((benchmarks / f"p/e.tuned{usage.SUFFIX}").read_text())
+    own = json.loads((benchmarks / f"p/e.tuned{environment.USAGE_SUFFIX}").read_text())
     assert own["memory"] >= 100
     assert 0 < own["parts"]["a"] < own["cpu"] < 60
     assert own["parts"]["a"] == pytest.approx(own["cpu"] / 2, rel=0.4)

@@ -12,8 +12,8 @@ import pytest
 from replifed.algorithms.fedht import FedHT
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.engine.simulate import nonzeros, objective, simulate
+from replifed.figures.artefact import explain_where_free
 from replifed.figures.curves import note, plot_curves, visible_range
-from replifed.figures.picture import explain_where_free
 from replifed.figures.style import Line, canvas, save, watermark
 from replifed.figures.summaries import on_log_scale, summarise
 from replifed.intervals import mean_interval

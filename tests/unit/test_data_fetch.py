@@ -438,7 +438,7 @@ def test_verify_compares_raw_files_with_their_pins(tmp_path, monkeypatch, capsys
     assert cli.main(verify) == 1
     fault, last = capsys.readouterr().out.splitlines()
     assert fault.startswith(f"raw/toy/toy: its sha256 is {OTHER_SHA}, that pinned on first use is {SHA}; ")
-    assert last.endswith("1 fault")
+    assert last.endswith("1 error")
     path.write_bytes(TEXT)
     hashes.record([path])
     write()

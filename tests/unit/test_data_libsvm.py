@@ -82,9 +82,9 @@ def test_truncation_without_other_faults(tmp_path):
     path = tmp_path / "cut"
     path.write_bytes(GOOD[:-3])
     says = "line 2: '-1 2:1': no line end here, so the file may be truncated"
-    assert says in texts.first_fault(path, 4)
+    assert says in texts.first_error(path, 4)
     path.write_bytes(GOOD)
-    assert texts.first_fault(path, 4) is None
+    assert texts.first_error(path, 4) is None
 
 
 def test_explicit_zeros_go(tmp_path):
@@ -116,7 +116,7 @@ def test_round_trip(tmp_path_factory, dense, random, suffix):
     read, labels = texts.read_libsvm([path], Counts(features=X.shape[1]))
     np.testing.assert_allclose(read.toarray(), dense, rtol=1e-14)
     np.testing.assert_array_equal(labels, y)
-    assert texts.first_fault(path, X.shape[1]) is None
+    assert texts.first_error(path, X.shape[1]) is None
     # The content hash does not depend on the packing, nor on explicit zeros and their order.
     padded = path.with_name("padded")
     padded.write_bytes(text.getvalue().replace(b"\n", b" # a remark\n"))

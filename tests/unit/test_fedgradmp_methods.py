@@ -16,7 +16,6 @@ from replifed.algorithms.feddualavg import FedDualAvg
 from replifed.algorithms.fedgradmp import FedGradMP
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.fedmid import FedMid
-from replifed.engine.metrics import accuracy, relative_error, support_precision, support_recall
 from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError
 from replifed.network.participation import FixedSize, Independent
@@ -25,6 +24,7 @@ from replifed.operators.dictionaries import ksvd
 from replifed.operators.hard_threshold import hard_threshold, largest
 from replifed.operators.projections import MatchingPursuit, Thresholding, onto_ball
 from replifed.operators.proximal import soft_threshold
+from replifed.papers.fedgradmp.problems import accuracy, relative_error, support_precision, support_recall
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams

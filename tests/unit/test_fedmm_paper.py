@@ -41,7 +41,7 @@ from replifed.parts import typed
 from replifed.randomness import Streams
 from replifed.settings import checks as config
 from replifed.settings.needs import artefact_keys
-from replifed.store.tuned import read_tuned
+from replifed.store.histories import read_tuned
 from small_tables import columns
 
 ROOT = Path(__file__).parents[2]

@@ -32,7 +32,7 @@ from replifed.parts import typed
 from replifed.randomness import Streams
 from replifed.settings import needs, reading
 from replifed.settings.needs import artefact_keys
-from replifed.store.tuned import read_tuned
+from replifed.store.histories import read_tuned
 from small_tables import columns
 
 SHAPE = {"replicates": [1, 2], "agents": 4, "samples": 6, "features": 3, "rounds": 10}

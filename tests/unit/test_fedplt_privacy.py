@@ -12,7 +12,7 @@ from replifed.algorithms.fedplt import FedPLT
 from replifed.algorithms.local_solvers import Noisy
 from replifed.engine.simulate import simulate
 from replifed.papers.fedplt import release
-from replifed.privacy.renyi import advanced_composition, best_epsilon, composed_gaussian, proposition4
+from replifed.papers.fedplt.renyi import advanced_composition, best_epsilon, composed_gaussian, proposition4
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams

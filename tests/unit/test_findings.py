@@ -145,7 +145,7 @@ def test_all_faults_come_at_once(tmp_path):
     ):
         assert part in said
     misspelt = {"drop": ["agee"], "categories": ["town"], "client": "hospital"}
-    with pytest.raises(DataError, match=r"3 faults: .*'hospital'.*'agee'.*'town'"):
+    with pytest.raises(DataError, match=r"3 errors: .*'hospital'.*'agee'.*'town'"):
         read("d", {**written(tmp_path), **misspelt})
 
 

@@ -10,7 +10,7 @@ from replifed.data import table as archive
 from replifed.data.table import Table
 from replifed.errors import DataError
 from replifed.partition import store
-from replifed.store import FORMAT, histories, npz, tuned
+from replifed.store import FORMAT, histories, npz
 
 META = {"settings": {}, "data": {"kind": "synthetic", "stamp": ""}}
 WHOLE = np.arange(4, dtype="<i4")
@@ -22,9 +22,9 @@ STORED = {
         histories.read_history,
     ),
     "tuned step": (
-        tuned,
-        lambda file: tuned.write_tuned(file, {"method": "fedht"}, META),
-        lambda file: tuned.read_tuned(file, "fedht"),
+        histories,
+        lambda file: histories.write_tuned(file, {"method": "fedht"}, META),
+        lambda file: histories.read_tuned(file, "fedht"),
     ),
     "partition": (npz, lambda file: store.save(file, store.Partition(WHOLE, {1: WHOLE})), store.load),
     "parsed data": (npz, lambda file: archive.save(file, Table(np.eye(2), np.ones(2), {})), archive.load),

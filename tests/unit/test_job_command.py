@@ -12,7 +12,7 @@ from replifed.papers import jobs as steps
 from replifed.papers.fedmm.figures import TABLES
 from replifed.settings import checks as config
 from replifed.settings.needs import settings_for
-from replifed.store import hashes, usage
+from replifed.store import environment, hashes
 from replifed.workflow import entries
 from replifed.workflow.jobs import KINDS, Table
 
@@ -69,8 +69,8 @@ def test_a_search_and_a_run_get_their_files_and_their_settings(whole, do, calls)
     tuned, history = (Path(f"results/fedht/mnist/fedavg.{end}") for end in ("tuned.json", "parquet"))
     of = {step: settings_for(step, whole["fedht"], "mnist") for step in ("tune", "run")}
     assert calls == [
-        ("tune", ("fedht", "mnist", "fedavg", of["tune"], *files, tuned, None), {}),
-        ("run", ("fedht", "mnist", "fedavg", of["run"], *files, tuned, history, None), {}),
+        ("tune", ("fedht", "mnist", "fedavg", of["tune"], *files, tuned, None), {"test": None}),
+        ("run", ("fedht", "mnist", "fedavg", of["run"], *files, tuned, history, None), {"test": None}),
     ]
     # Their keys are in the order in which histories store them.
     assert list(calls[1][1][3]) == sorted(of["run"])
@@ -164,7 +164,7 @@ def test_every_kind_of_job_is_done_by_something(whole):
 def test_a_job_is_not_done_on_what_has_changed_and_records_what_it_leaves(whole, do, monkeypatch, capsys):
     monkeypatch.setattr(
         "replifed.papers.jobs.tune",
-        lambda *given: (given[6].parent.mkdir(parents=True), given[6].write_text("{}")),
+        lambda *given, **_: (given[6].parent.mkdir(parents=True), given[6].write_text("{}")),
     )
     monkeypatch.setattr("replifed.papers.jobs.run", lambda *given, **_: given[7].write_text("a history"))
     search, run = (f"{step}:fedht/simulation1/fedavg" for step in ("tune", "run"))
@@ -182,7 +182,7 @@ def test_jobs_in_one_process_are_the_single_ones(do, monkeypatch):
     tiny["fedmm"]["artefacts"]["again"] = tiny["fedmm"]["artefacts"]["remark1"]
     tiny["fedmm"]["only"] = ["remark1", "again"]
     monkeypatch.setitem(TABLES, "again", TABLES["remark1"])
-    monkeypatch.setattr(usage, "_parts", {})
+    monkeypatch.setattr(environment, "_seconds_of_parts", {})
     table = Table(tiny)
     searched = [f"{step}:fedht/simulation1/fedavg" for step in ("tune", "run")]
     runs = list(table["table:fedmm/remark1"].reads.values())
@@ -199,7 +199,9 @@ def test_jobs_in_one_process_are_the_single_ones(do, monkeypatch):
     first, second = (table.files(key)[0] for key in drawn)
     assert made[0][first] == made[0][second]
     # What each cost is counted by itself.
-    assert set(usage._parts) == {table[key].log.partition("/")[2] for key in (*searched, *runs, *drawn)}
+    assert set(environment._seconds_of_parts) == {
+        table[key].log.partition("/")[2] for key in (*searched, *runs, *drawn)
+    }
 
 
 def test_settings_that_jobs_share_stand_once_in_the_file_of_jobs(whole, tmp_path, monkeypatch):

@@ -24,9 +24,8 @@ from replifed.report.score import lines_around
 from replifed.settings import fields
 from replifed.settings.checks import load
 from replifed.settings.needs import settings_for
-from replifed.store.histories import read_history
+from replifed.store.histories import read_history, write_tuned
 from replifed.store.provenance import canonical_json
-from replifed.store.tuned import write_tuned
 
 
 class Experiments:

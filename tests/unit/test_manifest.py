@@ -68,7 +68,7 @@ def test_faults_are_named_with_what_to_do(made, capsys):
         f"data/raw/x/one.bin: missing; `rm data/raw/x/one.bin && snakemake data/raw/x.json {again}`",
         f"figures/a.csv: changed, sha256 is {ours}..., was {theirs}...; `snakemake figures/a.csv {again}`",
         "figures/b.csv: extra, no job made it; `rm figures/b.csv`",
-        "5 files of manifest.csv checked, 3 faults",
+        "5 files of manifest.csv checked, 3 errors",
     ]
 
 

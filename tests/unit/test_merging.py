@@ -15,8 +15,7 @@ from replifed.algorithms.registry import METHODS
 from replifed.errors import ConfigError, DataError
 from replifed.partition.store import Partition, save
 from replifed.runs.recorded import open_recorded
-from replifed.store.histories import provenance, write_history
-from replifed.store.tuned import write_tuned
+from replifed.store.histories import provenance, write_history, write_tuned
 from replifed.workflow.merging import merge
 from replifed.workflow.reuse import opened, other_settings, other_sources
 

@@ -13,7 +13,7 @@ import pytest
 from replifed import cli
 from replifed.algorithms.base import Method
 from replifed.algorithms.own import load
-from replifed.contract import check_process, first_fault
+from replifed.contract import check_process, first_error
 from replifed.contract.checks import Case
 from replifed.errors import ConfigError
 from replifed.problems import base
@@ -129,7 +129,7 @@ LEAVES = [
 
 @pytest.mark.parametrize(("text", "says"), LEAVES)
 def test_a_file_may_not_end_or_fork_the_process(tmp_path, text, says):
-    assert re.search(says.replace("(0)", r"\(0\)"), first_fault(written(tmp_path, text)))
+    assert re.search(says.replace("(0)", r"\(0\)"), first_error(written(tmp_path, text)))
 
 
 def everything():

@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from legible import faults
-from replifed.figures.picture import Picture
+from replifed.figures.artefact import Grid
 from replifed.figures.style import PRINT_WIDTH, watermark
 from replifed.parts import paper_names, part
 from small_tables import small_table
@@ -27,12 +27,12 @@ def drawn_when_called(picture, *page):
     return partial(DRAW, picture, *page)
 
 
-DRAW = Picture._page
+DRAW = Grid._page
 
 
 @pytest.mark.parametrize(("paper", "name"), list(figures()))
 def test_every_picture_can_be_read(paper, name, monkeypatch):
-    monkeypatch.setattr(Picture, "_page", drawn_when_called)
+    monkeypatch.setattr(Grid, "_page", drawn_when_called)
     frame = small_table(paper, name)
     pages = import_module(part(paper, "figures")).FIGURES[name].pages_of(frame)
     # Pages are alike: the first and the last stand for those between them.

@@ -28,8 +28,7 @@ from replifed.figures.style import canvas, save
 from replifed.papers import jobs
 from replifed.report import curves, gallery
 from replifed.report.artefacts import in_order
-from replifed.report.page import _deviations, _numbers, build
-from replifed.report.run import facts
+from replifed.report.page import _deviations, _numbers, build, facts
 from replifed.report.section import _range, by_part
 from replifed.report.sentences import of_paper
 from replifed.settings.needs import artefacts

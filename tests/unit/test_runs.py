@@ -37,8 +37,7 @@ from replifed.settings.needs import settings_for
 from replifed.store import hashes, limits
 from replifed.store import manifest as store
 from replifed.store.environment import environment
-from replifed.store.histories import provenance, write_history
-from replifed.store.tuned import write_tuned
+from replifed.store.histories import provenance, write_history, write_tuned
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {
@@ -820,7 +819,7 @@ def test_a_figure_is_shown_before_its_claims_are_measured(tmp_path, monkeypatch,
 
 def test_parts_of_the_reference_agree():
     run = opened.reference(ROOT / "reference")
-    assert kept.faults(run) == []
+    assert kept.errors(run) == []
     rows = run.rows("claims.csv")
     assert run.rows("statements.csv") == scores.statements(rows)
     assert {row["id"] for row in rows} <= {claim.id for claim in every_claim()}  # newer ones wait for a run
@@ -837,7 +836,7 @@ def test_a_part_of_the_reference_that_does_not_agree_is_named(tmp_path):
     (folder / "tuned/fedplt").rename(tmp_path / "gone")
     one, two = (folder / f"tables/fedplt/{name}.csv.xz" for name in ("fig2", "fig3"))
     one.rename(tmp_path / "one"), two.rename(one), (tmp_path / "one").rename(two)
-    found = kept.faults(opened.reference(folder))
+    found = kept.errors(opened.reference(folder))
     assert found[:4] == [
         "statements.csv: not as the manifest lists it",
         "tables/fedplt/fig2.csv: not as the manifest lists it",
@@ -926,7 +925,7 @@ def test_one_paper_takes_its_place_in_the_reference(other, tmp_path):
     made = opened.Run("here", {**run.parts, "environment/fedht.json": run.parts["environment.json"]})
     kept.write(kept.renewed(earlier, made, ["fedht"]), folder)
     now = opened.reference(folder)
-    assert kept.faults(now) == []
+    assert kept.errors(now) == []
     assert [row["id"] for row in now.rows("claims.csv") if row["paper"] == "fedht"] == ["fedht.fig1.rate"]
     assert now.of_kind("tables")[:1] and "tables/fedht/fig1.csv" in now
     assert [name for name in now.of_kind("tuned") if "/fedht/" in name] == ["tuned/fedht/mnist/fedht.json"]
@@ -943,7 +942,7 @@ def test_a_run_is_accepted_whole_or_not_at_all(other, tmp_path):
     run = archived.whole(opened.of_folders(other / "results", other / "figures"), SETTINGS, settings_for)
     folder = tmp_path / "reference"
     kept.write(run, folder)
-    assert kept.faults(opened.reference(folder)) == []
+    assert kept.errors(opened.reference(folder)) == []
     assert differences(other, folder) == [], "the history is not among those that are kept"
     before = {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     (other / "figures/fedht/fig1.csv").write_bytes(np.random.default_rng(0).bytes(3 << 20))

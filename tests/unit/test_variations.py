@@ -13,7 +13,7 @@ from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.registry import METHODS
 from replifed.figures.style import save
 from replifed.papers.cross import compare, vary
-from replifed.settings.fields import Vary
+from replifed.settings.main import Vary
 from replifed.settings.variations import Design, errors
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/papers/cross.yaml").read_text())["cross"]

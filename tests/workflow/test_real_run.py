@@ -28,7 +28,7 @@ from replifed.partition import store
 from replifed.report.artefacts import words_of
 from replifed.report.columns import unknown
 from replifed.runs import compared, opened
-from replifed.store.environment import processor
+from replifed.store.environment import machine
 from replifed.store.hashes import record
 from replifed.store.histories import read_history
 
@@ -86,7 +86,7 @@ def test_a_killed_run_leaves_nothing_half_written_and_goes_on(killed):
     for path in runs:
         frame, meta = read_history(path)
         assert len(frame) > 0
-        assert [one["processor"] for one in meta["machines"]] == [processor()]
+        assert [one["processor"] for one in meta["machines"]] == [machine()["processor"]]
     done = killed.snakemake(*TINY)
     assert done.status == 0, done.text
     assert "an earlier call was killed (process " in done.text
@@ -182,7 +182,7 @@ def verified(killed):
     """What `verify` says when a bit is flipped in a file of each kind, one is missing and one is extra."""
     sound = killed.snakemake("verify", *TINY[1:])
     assert sound.status == 0, sound.text
-    assert re.search(rf"^\d+ files of {MANIFEST} checked, 0 faults$", sound.text, flags=re.MULTILINE)
+    assert re.search(rf"^\d+ files of {MANIFEST} checked, 0 errors$", sound.text, flags=re.MULTILINE)
     (killed.folder / EXTRA).write_text("1,2")
     (killed.folder / MISSING).rename(killed.folder / "kept")
     with altered(killed.folder, *KINDS.values()):
@@ -208,7 +208,7 @@ def test_verify_names_missing_and_extra_files_and_prints_nothing_else(verified):
     assert f"{EXTRA}: extra, no job made it; `rm {EXTRA}`" in lines
     assert f"{MISSING}: missing; `snakemake {MISSING} {AGAIN}`" in lines
     assert len(lines) == len(KINDS) + 2
-    assert last.endswith(f"checked, {len(lines)} faults")
+    assert last.endswith(f"checked, {len(lines)} errors")
 
 
 def test_verify_names_a_manifest_that_is_not_whole(killed):
@@ -220,7 +220,7 @@ def test_verify_names_a_manifest_that_is_not_whole(killed):
     assert found.status == 1
     assert f"{MANIFEST}: missing, altered, cut short" in found.text
     assert f"`snakemake {MANIFEST} {AGAIN}`" in found.text
-    assert found.text.endswith(" checked, 1 fault\n")
+    assert found.text.endswith(" checked, 1 error\n")
 
 
 def test_what_someone_else_wrote_is_not_taken_for_a_result(killed):

@@ -15,7 +15,7 @@ from snakemake.path_modifier import PathModifier
 from snakemake.shell import shell as any_shell
 
 from replifed import memory, parts
-from replifed.store import hashes, usage
+from replifed.store import environment, hashes
 from replifed.algorithms.registry import registered
 from replifed.data import fetch
 from replifed.errors import ReplifedError
@@ -261,7 +261,7 @@ def prepare_shell():
         )
     exports[hashes.CONFIGFILES_VARIABLE] = configfile_flags()
     exports[hashes.CONFIG_VARIABLE] = config_flag()
-    exports[usage.FOLDERS] = os.pathsep.join((LOGS, BENCHMARKS))
+    exports[environment.LOG_FOLDERS] = os.pathsep.join((LOGS, BENCHMARKS))
     exports[entries.VARIABLE] = entries.write(TABLE)
     exports |= registered()
     if parts.VARIABLE in os.environ:

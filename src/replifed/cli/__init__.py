@@ -40,14 +40,12 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from types import ModuleType
 
-from replifed import __version__, bar
+from replifed import __version__, progress_bar
 from replifed.cli import check, claims, columns, data, job, judge, listing, make, new, runs
 from replifed.cli.arguments import OneLineParser
 from replifed.errors import ReplifedError
-from replifed.store import usage
 
 _COMMANDS = {
     listing: ("list", "schema"),
@@ -81,21 +79,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     act on, 128 and the signal's number after Ctrl-C, SIGTERM or SIGHUP, 141 if the reader of the output has
     closed it, else that of the call of Snakemake.
     """
-    words = sys.argv[1:] if argv is None else argv
+    given = sys.argv[1:] if argv is None else argv
     # A command waits for no other one's parser.
-    named = [module for module, names in _COMMANDS.items() if words[:1] and words[0] in names]
-    arguments = _parser(named or _COMMANDS).parse_args(words or ["--help"])
+    named = [module for module, names in _COMMANDS.items() if given[:1] and given[0] in names]
+    arguments = _parser(named or _COMMANDS).parse_args(given or ["--help"])
     try:
         _notice_ends()
         return arguments.handler(arguments) or 0
     except ReplifedError as error:
-        bar.clear()
+        progress_bar.clear()
         first, *more = str(error).splitlines() or [""]
         print("\n".join([f"replifed: error: {first}", *(f"  {line}" for line in more)]), file=sys.stderr)
         return 2
     except KeyboardInterrupt as error:
         number = error.args[0] if error.args else signal.SIGINT
-        bar.clear()
+        progress_bar.clear()
         how = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
         print(f"replifed: {how}; give the same command again to go on", file=sys.stderr)
         return 128 + number
@@ -108,9 +106,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"replifed: error: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)
         return 2
-    finally:
-        with suppress(ReplifedError, OSError):  # nothing is made of it
-            usage.record()
 
 
 def _notice_ends() -> None:

@@ -118,19 +118,19 @@ def load_config(arguments: argparse.Namespace) -> dict[str, Any]:
     return load(arguments.configfile, given=given_settings(getattr(arguments, "config", None) or ()))
 
 
-def given_settings(words: Sequence[str]) -> dict[str, Any]:
-    """Return what `words`, KEY=VALUE of --config, say, as the workflow reads it."""
-    if not words:
+def given_settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """Return what `pairs`, KEY=VALUE of --config, say, as the workflow reads it."""
+    if not pairs:
         return {}
     from snakemake.cli import parse_config
 
     from replifed.settings.reading import retyped
     from replifed.workflow.command import check_options
 
-    if wrong := [word for word in words if "=" not in word]:
+    if wrong := [pair for pair in pairs if "=" not in pair]:
         raise ConfigError(f"--config {wrong[0]}: write --config KEY=VALUE")
-    check_options(argparse.Namespace(configfile=[], config=words), words)
-    return retyped(parse_config(words))
+    check_options(argparse.Namespace(configfile=[], config=pairs), pairs)
+    return retyped(parse_config(pairs))
 
 
 def check_known(kind: str, name: str, known: Sequence[str] | dict[str, Any]) -> None:
@@ -170,16 +170,16 @@ def call_snakemake(
     # Targets are first: several options would swallow them.
     targets = [target] if isinstance(target, str) else target
     snakemake = "snakemake" if arguments.dry_run else "replifed.workflow.quietly"
-    words = [sys.executable, "-m", snakemake, *targets, "--cores", str(arguments.cores)]
-    words += ["--dry-run"] if arguments.dry_run else []
-    words += ["--configfile", *arguments.configfile] if arguments.configfile else []
+    command = [sys.executable, "-m", snakemake, *targets, "--cores", str(arguments.cores)]
+    command += ["--dry-run"] if arguments.dry_run else []
+    command += ["--configfile", *arguments.configfile] if arguments.configfile else []
     if config := [*config, *arguments.config]:
-        words += ["--config", *config]
+        command += ["--config", *config]
     if not arguments.dry_run:
         # It gets no Ctrl-C of its own, which would break off its start, or how it stops.
         ignore = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
-        return _waited_for(subprocess.Popen(words, env={**os.environ, ONE_LINE: "1"}, preexec_fn=ignore))
-    done = subprocess.run(words, check=False, capture_output=True, text=True)
+        return _waited_for(subprocess.Popen(command, env={**os.environ, ONE_LINE: "1"}, preexec_fn=ignore))
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     jobs = re.findall(r"^Job \d+: (.*)$", done.stdout + done.stderr, re.MULTILINE)
     if done.returncode:
         sys.stderr.write(done.stderr)

@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
         _check,
         "Check each part of the contract on a method, your own or one of `replifed list methods`; exits with "
         "status 1 if one is broken. Or read a file with data, and say what to know before a comparison: its "
-        "faults, the condition number, units, columns that are no features, classes and clients.",
+        "errors, the condition number, units, columns that are no features, classes and clients.",
         "path/to/mine.py:Mine\n  replifed check data.csv label=outcome client=hospital 'drop=[id, day]'",
     )
     check.add_argument("source", metavar="SOURCE", help="FILE:CLASS, the name of a method, or a data file")
@@ -299,8 +299,8 @@ def _check(arguments: argparse.Namespace) -> int:
     failures: dict[str, dict[str, list[str]]] = {}  # cases by part of the contract and message
     for outcome in examine(cls):
         cases_by_message = failures.setdefault(outcome.part, {})
-        if outcome.fault:
-            cases_by_message.setdefault(outcome.fault, []).append(str(outcome.case))
+        if outcome.error:
+            cases_by_message.setdefault(outcome.error, []).append(str(outcome.case))
     printed: set[str] = set()
     for part, cases_by_message in failures.items():
         print(f"{'FAIL' if cases_by_message else 'ok  '} {part}")

@@ -170,12 +170,12 @@ def _check(arguments: argparse.Namespace) -> int:
 
     hashes.check([arguments.file])
     golden = _reference(arguments)
-    compared, faults = reference.compare(arguments.file, golden)
+    compared, errors = reference.compare(arguments.file, golden)
     if not compared:
         raise ReplifedError(f"{golden} has no reference for any claim in {arguments.file}")
     new = [f"{name}: new, without a reference" for name in reference.new(arguments.file, golden)]
-    print("\n".join([*faults, *new, f"{compared} claims compared with {golden}, {len(faults)} moved"]))
-    return 1 if faults else 0
+    print("\n".join([*errors, *new, f"{compared} claims compared with {golden}, {len(errors)} moved"]))
+    return 1 if errors else 0
 
 
 def _accept(arguments: argparse.Namespace) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from replifed.cli.arguments import add_command
-from replifed.store import hashes, usage
+from replifed.errors import ReplifedError
+from replifed.store import environment, hashes
 from replifed.workflow import entries
 from replifed.workflow.entries import Entry
 
@@ -25,12 +26,17 @@ def add(commands: Any) -> None:
 
 
 def _job(arguments: argparse.Namespace) -> None:
-    for job in entries.read(arguments.keys):
-        hashes.check(job.checked)
-        with usage.part(job.log.partition("/")[2]) if len(arguments.keys) > 1 else nullcontext():
-            _DONE_BY[job.kind](job)
-        if job.is_recorded:
-            hashes.record(job.out)
+    try:
+        for job in entries.read(arguments.keys):
+            hashes.check(job.checked)
+            several = len(arguments.keys) > 1
+            with environment.counted_part(job.log.partition("/")[2]) if several else nullcontext():
+                _DONE_BY[job.kind](job)
+            if job.is_recorded:
+                hashes.record(job.out)
+    finally:
+        with suppress(ReplifedError, OSError):  # nothing is made of it
+            environment.record_usage()
 
 
 def _fetch(job: Entry) -> None:
@@ -63,7 +69,8 @@ def _tune(job: Entry) -> None:
 
     paper, experiment, method = job.name.split("/")
     data, partition, leader = job.first("data"), job.first("partition"), job.first("leader")
-    jobs.tune(paper, experiment, method, job.settings, data, partition, job.out[0], leader, **_own_test(job))
+    out, test = job.out[0], job.first("test")
+    jobs.tune(paper, experiment, method, job.settings, data, partition, out, leader, test=test)
 
 
 def _run(job: Entry) -> None:
@@ -75,14 +82,8 @@ def _run(job: Entry) -> None:
     if "share" in job.options:
         method, number = method.rsplit(".", 1)
         share = int(number), job.options["share"]
-    out, more = job.out[0], _own_test(job)
-    jobs.run(paper, experiment, method, job.settings, data, partition, tuned, out, share, **more)
-
-
-def _own_test(job: Entry) -> dict[str, Path]:
-    """Return the data set's own test set, if the job reads it."""
-    test = job.first("test")
-    return {} if test is None else {"test": test}
+    out, test = job.out[0], job.first("test")
+    jobs.run(paper, experiment, method, job.settings, data, partition, tuned, out, share, test=test)
 
 
 def _join(job: Entry) -> None:

@@ -82,9 +82,9 @@ def _make(arguments: argparse.Namespace) -> int:
     paths = files(name, config)
     status = call_snakemake(paths[0] if paths else name, arguments)
     if status == 0 and not arguments.dry_run:
-        words = [word for file in arguments.configfile for word in ("--configfile", file)]
-        words += ["--config", *arguments.config] if arguments.config else []
-        options = "".join(f" {shlex.quote(word)}" for word in words)
+        flags = [flag for file in arguments.configfile for flag in ("--configfile", file)]
+        flags += ["--config", *arguments.config] if arguments.config else []
+        options = "".join(f" {shlex.quote(flag)}" for flag in flags)
         print("\n".join([*paths, *changes, *_verdicts(name, config, options, arguments.all)]))
     return status
 
@@ -222,9 +222,11 @@ def _in_full(
     yield from textwrap.wrap(quoted, 100, initial_indent="  ", subsequent_indent="  ")
     for who, one in (("", row), ("reference run: ", accepted.get(row["id"]))):
         if one is not None:
-            told = number_text(one) or remarks(one)
-            words = ", ".join(filter(None, (one["data"], one["scale"], one["options"] if who == "" else "")))
-            yield f"  {who}{MARKS[one['verdict']]} {one['verdict']}: {told}  [{words}]"
+            measured = number_text(one) or remarks(one)
+            settings = ", ".join(
+                filter(None, (one["data"], one["scale"], one["options"] if who == "" else ""))
+            )
+            yield f"  {who}{MARKS[one['verdict']]} {one['verdict']}: {measured}  [{settings}]"
             yield from (f"  with {change}" for change in changes if who == "")
 
 

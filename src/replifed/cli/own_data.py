@@ -13,28 +13,28 @@ from replifed.errors import ConfigError, DataError
 _ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".npz", ".svm", ".libsvm", ".gz", ".bz2", ".xz")
 
 
-def is_data(source: str, words: Sequence[str]) -> bool:
+def is_data(source: str, given: Sequence[str]) -> bool:
     """Return whether `replifed check SOURCE [KEY=VALUE ...]` names data, and no method."""
     from replifed.data.generated import is_generated
 
     path = Path(source)
     return (
-        bool(words)
+        bool(given)
         or is_generated(source)
         or path.suffix.lower() in _ENDINGS
         or (path.is_file() and path.suffix != ".py")
     )
 
 
-def look_at_file(path: str, words: Sequence[str]) -> None:
+def look_at_file(path: str, given: Sequence[str]) -> None:
     """Print the findings on a data file, read with settings KEY=VALUE; clients that are named are taken."""
     from replifed.data.generated import is_generated, settings_of
     from replifed.settings.checks import load
     from replifed.settings.reading import read_value
 
-    if wrong := [word for word in words if "=" not in word]:
+    if wrong := [pair for pair in given if "=" not in pair]:
         raise ConfigError(f"{wrong[0]}: write KEY=VALUE, such as label=outcome or 'drop=[id, day]'")
-    pairs = [word.split("=", 1) for word in words]
+    pairs = [pair.split("=", 1) for pair in given]
     base = settings_of(path)[1] if is_generated(path) else {"path": path}
     settings = {**base, **{key: read_value(value, key) for key, value in pairs}}
     if "client" in settings:
@@ -52,18 +52,18 @@ def look_at_file(path: str, words: Sequence[str]) -> None:
 
 
 def look_at(config: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Print the findings on the custom data sets among `names`, or raise all their faults together."""
+    """Print the findings on the custom data sets among `names`, or raise all their errors together."""
     from replifed.data.findings import findings
     from replifed.data.own import read
     from replifed.settings.comparison import problems
 
-    custom, faults = config.get("datasets", {}), []
+    custom, errors = config.get("datasets", {}), []
     for name in [one for one in names if one in custom]:
         settings, problem = custom[name], problems(config)[name]
         try:
             table = read(name, settings)
         except DataError as error:
-            faults.append(str(error))
+            errors.append(str(error))
             continue
         found = findings(
             table,
@@ -73,5 +73,5 @@ def look_at(config: Mapping[str, Any], names: Iterable[str]) -> None:
             tested="test" in config.get("comparison", {}),
         )
         print("\n  ".join([f"{name} ({settings['path']}):", *map(str, found)]))
-    if faults:
-        raise DataError("\n".join(faults))
+    if errors:
+        raise DataError("\n".join(errors))

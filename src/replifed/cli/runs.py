@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from replifed import bar
+from replifed import progress_bar
 from replifed.cli.arguments import (
     add_command,
     add_configfile,
@@ -108,7 +108,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _progress(title: str) -> Progress:
     """Progress of a command as a bar, or as lines where none can be drawn."""
-    return bar.Bar(title) if bar.redraws(sys.stderr) else Lines(title)
+    return progress_bar.Bar(title) if progress_bar.redraws(sys.stderr) else Lines(title)
 
 
 def own_run(
@@ -269,9 +269,9 @@ def _manifest_verify(arguments: argparse.Namespace) -> int:
     from replifed.data import pins
     from replifed.store import manifest
 
-    checked, faults = manifest.verify(arguments.manifest, arguments.folders)
+    checked, errors = manifest.verify(arguments.manifest, arguments.folders)
     if arguments.raw_dir:
-        faults += pins.faults(arguments.raw_dir)
-    found = counted(len(faults), "fault")
-    print("\n".join([*faults, f"{checked} files of {arguments.manifest} checked, {found}"]))
-    return 1 if faults else 0
+        errors += pins.errors(arguments.raw_dir)
+    found = counted(len(errors), "error")
+    print("\n".join([*errors, f"{checked} files of {arguments.manifest} checked, {found}"]))
+    return 1 if errors else 0

@@ -123,7 +123,7 @@ class Outcome(NamedTuple):
 
     part: str  # of the contract, in words
     case: Case
-    fault: str  # empty if it is kept
+    error: str  # empty if it is kept
 
 
 @cache
@@ -185,10 +185,10 @@ def examine(cls: Any) -> Iterator[Outcome]:
     for check, of in CHECKS.items():
         part = (check.__doc__ or "").partition("\n")[0].rstrip(".")
         for case in filter(of, every):
-            yield Outcome(part, case, _fault(check, case))
+            yield Outcome(part, case, _error(check, case))
 
 
-def first_fault(source: str) -> str:
+def first_error(source: str) -> str:
     """Return the first error of a custom method, FILE.py:CLASS, in one line; "" if there is none.
 
     It is imported, and rounds of it are run: does it return the right types, leave its state unchanged, and
@@ -212,7 +212,7 @@ def first_fault(source: str) -> str:
         (checks.check_ownership, with_cohort),
         (check_secrecy, case),
     ):
-        if message := _fault(check, of):
+        if message := _error(check, of):
             if message.startswith(path := inspect.getfile(cls)):
                 return file + message.removeprefix(path)
             named = message.partition(":")[0]
@@ -223,14 +223,14 @@ def first_fault(source: str) -> str:
     return ""
 
 
-def cohort_fault(source: str) -> str:
+def cohort_error(source: str) -> str:
     """Return what a custom method does wrong with cohorts, in one line; "" for nothing, or without them."""
     with_cohort = [case for case in cases(class_of(source)) if case.partial]
-    fault = _fault(checks.check_cohort_costs, with_cohort[0]) if with_cohort else ""
-    return f"{source}: with cohorts it breaks the contract: {fault}" if fault else ""
+    error = _error(checks.check_cohort_costs, with_cohort[0]) if with_cohort else ""
+    return f"{source}: with cohorts it breaks the contract: {error}" if error else ""
 
 
-def _fault(check: Callable[[Case], None], case: Case) -> str:
+def _error(check: Callable[[Case], None], case: Case) -> str:
     try:
         check(case)
     except KeyboardInterrupt:

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.data.faults import joined
 from replifed.data.streams import unpacked
+from replifed.data.strings import MISSING, NUMBER, Strings, renamed
 from replifed.data.table import Stack
-from replifed.data.words import MISSING, NUMBER, Words, renamed
 from replifed.errors import DataError, counted, one_line, unknown_name
 
 if TYPE_CHECKING:
@@ -43,13 +42,13 @@ _MOST_KINDS, NAMED = 1000, 8
 
 
 class Columns(NamedTuple):
-    """What a table holds; labels are numbers or words. Where features have faults there are none."""
+    """What a table holds; labels are numbers or words. Where features have errors there are none."""
 
     X: csr_matrix | None
-    label: NDArray | Words
-    client: Words | None
+    label: NDArray | Strings
+    client: Strings | None
     names: list[str] | None = None  # of the features
-    faults: Sequence[str] = ()
+    errors: Sequence[str] = ()
 
 
 class Asked(NamedTuple):
@@ -81,18 +80,18 @@ class Roles(NamedTuple):
 
 
 def roles_of(path: str, names: list[str], asked: Asked) -> Roles:
-    faults = []
+    errors = []
     if len({*names}) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        faults.append(f"the column {twice} stands twice; remove or rename one")
+        errors.append(f"the column {twice} stands twice; remove or rename one")
     role_of: dict[str, str] = {}
     for role, name in asked.roles():
         if name not in names:
-            faults.append(unknown_name("column", name, names))
+            errors.append(unknown_name("column", name, names))
         elif (other := role_of.setdefault(name, role)) != role:
-            faults.append(f"the column {name} cannot be both {other} and {role}")
-    if faults:
-        raise DataError(joined(path, faults))
+            errors.append(f"the column {name} cannot be both {other} and {role}")
+    if errors:
+        raise DataError(joined(path, errors))
     places = [k for k, name in enumerate(names) if role_of.get(name) not in ("client", "drop")]
     if len(places) < 2:
         known = ", ".join(map(repr, names))
@@ -108,16 +107,16 @@ def roles_of(path: str, names: list[str], asked: Asked) -> Roles:
     return Roles(names, [k for k in places if k != label and k not in words], label, client, words)
 
 
-def assembled(path: str, roles: Roles, numbers: csr_matrix, texts: dict[int, Words], where: Any) -> Columns:
+def assembled(path: str, roles: Roles, numbers: csr_matrix, texts: dict[int, Strings], where: Any) -> Columns:
     """Return the columns of a table; `where` names the place of a row."""
     parts, names = [numbers], [roles.names[k] for k in roles.features]
-    faults = [fault] if (fault := _index_fault(roles, numbers)) else []
+    errors = [error] if (error := _index_error(roles, numbers)) else []
     for place in roles.categories:
         words, name = texts[place], roles.names[place]
         if (row := words.missing()) is not None:
-            faults.append(f"{where(row)}: the {name} is missing; give it, or remove the row")
+            errors.append(f"{where(row)}: the {name} is missing; give it, or remove the row")
         elif len(words.kinds) > _MOST_KINDS:
-            faults.append(
+            errors.append(
                 f"the column {name} holds {len(words.kinds)} kinds of words, more than {_MOST_KINDS}, as ids "
                 "do; name it in drop, not in categories"
             )
@@ -126,12 +125,12 @@ def assembled(path: str, roles: Roles, numbers: csr_matrix, texts: dict[int, Wor
             parts.append(_one_hot(number[words.number], len(kinds)))
             names += [f"{name}={kind}" for kind in kinds]
     X = None
-    if not faults:
+    if not errors:
         stack = Stack(path)
         stack.add(_side_by_side(parts), np.empty(0))
         X = stack.whole(len(names))
     client = None if roles.client is None else texts[roles.client]
-    return Columns(X, texts[roles.label], client, names, faults)
+    return Columns(X, texts[roles.label], client, names, errors)
 
 
 def _one_hot(number: NDArray, kinds: int) -> csr_matrix:
@@ -168,7 +167,7 @@ def line_of(path: str, row: int) -> int:
 def read_csv(path: str, asked: Asked) -> Columns:
     """Read a CSV file in UTF-8: separated by commas, semicolons, tabs or bars, with names in its first line.
 
-    Cells that are no numbers are listed in `faults`, with line and column.
+    Cells that are no numbers are listed in `errors`, with line and column.
 
     Raises
     ------
@@ -214,13 +213,13 @@ def read_csv(path: str, asked: Asked) -> Columns:
                 stack.add(X, np.empty(len(X)))
             cut = stream.last not in b"\r\n"
     except pa.ArrowException as error:
-        return _with_faults(path, head, roles, truths) or _raise(f"{path}: {one_line(error)}", error)
+        return _with_errors(path, head, roles, truths) or _raise(f"{path}: {one_line(error)}", error)
     if cut:
         raise DataError(
             f"{path}, line {sum(1 for _ in _lines(path))}: no line end here, so the last value may be cut; "
             "add one if it is whole"
         )
-    columns = {place: words_of(chunks) for place, chunks in found.items()}
+    columns = {place: strings_of(chunks) for place, chunks in found.items()}
     for place, column in columns.items():
         if faulty := _check_texts(path, head, place, column, roles, truths):
             return faulty
@@ -233,7 +232,7 @@ def _raise(text: str, cause: Exception) -> Any:
 
 
 def _check_texts(
-    path: str, head: _Head, place: int, column: Words, roles: Roles, truths: set[int]
+    path: str, head: _Head, place: int, column: Strings, roles: Roles, truths: set[int]
 ) -> Columns | None:
     """Refuse texts that show a missing line of names, or a quote that took in the rows behind it."""
     name = head.names[place]
@@ -243,7 +242,7 @@ def _check_texts(
             "give a first line with names"
         )
     doubtful = any('"' in kind or "\n" in kind for kind in column.kinds)
-    if doubtful and (faulty := _with_faults(path, head, roles, truths)):
+    if doubtful and (faulty := _with_errors(path, head, roles, truths)):
         return faulty
     for k, kind in enumerate(column.kinds):
         if "\n" in kind and head.separator in kind:
@@ -262,7 +261,7 @@ def _features(batch: pa.RecordBatch, names: list[str]) -> NDArray:
     return X
 
 
-def words_of(chunks: list[Any]) -> Words:
+def strings_of(chunks: list[Any]) -> Strings:
     """Column of dictionary-encoded texts."""
     import pyarrow as pa
 
@@ -357,8 +356,8 @@ class _Cell(NamedTuple):
     remedy: str
 
 
-def _with_faults(path: str, head: _Head, roles: Roles, truths: set[int]) -> Columns | None:
-    """Return the words of a CSV file, and what is wrong with each column of numbers; None without a fault."""
+def _with_errors(path: str, head: _Head, roles: Roles, truths: set[int]) -> Columns | None:
+    """Return the words of a CSV file, and what is wrong with each column of numbers; None if nothing is."""
     cells: dict[int, _Cell] = {}
     of_rows = ""
     known: dict[int, dict[str, int]] = {place: {} for place in roles.texts()}
@@ -373,24 +372,24 @@ def _with_faults(path: str, head: _Head, roles: Roles, truths: set[int]) -> Colu
                 )
                 break
             for k in roles.features:
-                if k not in cells and (fault := _cell_fault(row[k].strip(), k in truths)):
-                    cells[k] = _Cell(line, *fault)
+                if k not in cells and (wrong := _cell_error(row[k].strip(), k in truths)):
+                    cells[k] = _Cell(line, *wrong)
             for k, kinds in known.items():
                 numbers[k].append(kinds.setdefault(row[k].strip(), len(kinds)))
     except DataError as error:
         of_rows = str(error)
-    faults = [*([_in_words(head, cells)] if cells else []), *([of_rows] if of_rows else [])]
-    if not faults:
+    errors = [*([_in_strings(head, cells)] if cells else []), *([of_rows] if of_rows else [])]
+    if not errors:
         return None
     if of_rows:  # then nothing is known of the rows behind it
-        raise DataError(joined(path, faults))
+        raise DataError(joined(path, errors))
     words = {k: renamed(np.array(numbers[k], dtype=np.int64), kinds) for k, kinds in known.items()}
     return Columns(
-        None, words[roles.label], None if roles.client is None else words[roles.client], None, faults
+        None, words[roles.label], None if roles.client is None else words[roles.client], None, errors
     )
 
 
-def _in_words(head: _Head, cells: dict[int, _Cell]) -> str:
+def _in_strings(head: _Head, cells: dict[int, _Cell]) -> str:
     """Say which columns hold what is no number, each by its first cell."""
     if len(cells) == 1:
         ((k, cell),) = cells.items()
@@ -404,7 +403,7 @@ def _in_words(head: _Head, cells: dict[int, _Cell]) -> str:
     )
 
 
-def _cell_fault(cell: str, truth: bool) -> tuple[str, str] | None:
+def _cell_error(cell: str, truth: bool) -> tuple[str, str] | None:
     """Return what is wrong with a cell of a column of numbers, or of true and false, and what to do."""
     if truth:
         wrong = cell not in _TRUE + _FALSE
@@ -422,7 +421,7 @@ def _cell_fault(cell: str, truth: bool) -> tuple[str, str] | None:
     return what, f" {remedy}"
 
 
-def _index_fault(roles: Roles, X: Any) -> str:
+def _index_error(roles: Roles, X: Any) -> str:
     """Say which feature is called as an index is, and counts the rows."""
     for k, place in enumerate(roles.features):
         if _INDEX.fullmatch(roles.names[place]):
@@ -433,3 +432,18 @@ def _index_fault(roles: Roles, X: Any) -> str:
                     "index=False), name it in drop, or rename it if it is a feature"
                 )
     return ""
+
+
+def joined(path: str, errors: Sequence[str]) -> str:
+    """Return one line on all errors of a file, each of which may begin with the path.
+
+    >>> joined("a.csv", ["a.csv, line 2: no label"])
+    'a.csv, line 2: no label'
+    >>> joined("a.csv", ["line 2: no label", "a.csv: 3 rows; expected 4"])
+    'a.csv: 2 errors: (1) line 2: no label; (2) 3 rows; expected 4'
+    """
+    texts = [error.removeprefix(path).lstrip(",: ") for error in errors]
+    if len(texts) == 1:
+        mark = ", " if texts[0].startswith(("line ", "row ")) else ": "
+        return f"{path}{mark}{texts[0]}"
+    return f"{path}: {len(texts)} errors: " + "; ".join(f"({k}) {text}" for k, text in enumerate(texts, 1))

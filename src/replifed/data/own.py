@@ -12,16 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.data import generated
-from replifed.data.aligned import aligned
 from replifed.data.catalogue import Counts
-from replifed.data.columns import Asked, Columns, line_of, read_csv
-from replifed.data.faults import joined
+from replifed.data.columns import Asked, Columns, joined, line_of, read_csv
 from replifed.data.parquet import read_parquet
 from replifed.data.parse import meta_of
 from replifed.data.scaling import standardise
 from replifed.data.streams import unpacked
+from replifed.data.strings import NUMBER, Strings, strings
 from replifed.data.table import Stack, Table, load, save
-from replifed.data.words import NUMBER, Words, words
 from replifed.errors import DataError, one_line
 from replifed.store import limits
 from replifed.store.npz import read_npz
@@ -118,7 +116,7 @@ def read(name: str, settings: Mapping[str, Any], classes: Sequence[str] | None =
     DataError
         The file is missing or has another form; a value is not a number; a row has no client; the number of
         labels does not fit the loss; the number of rows or features is not the expected one; or the limit is
-        exceeded. All faults are listed in one line.
+        exceeded. All errors are listed in one line.
     """
     path, form = settings["path"], form_of(settings)
     if form == "python" and ":" not in path:
@@ -136,16 +134,16 @@ def read(name: str, settings: Mapping[str, Any], classes: Sequence[str] | None =
             lambda: _numbered(settings, columns.client),
             lambda: _check_table(name, settings, columns),
         ]
-        (y, found), (client, ids), X = _all_sound(path, columns.faults, checks)
+        (y, found), (client, ids), X = _all_sound(path, columns.errors, checks)
         meta = meta_of(name, LOSSES[loss], form, "original", "", X, y)
         meta |= {"classes": found} if found else {}
         meta |= {"columns": columns.names} if columns.names else {}
     return Table(X, y, meta if ids is None else {**meta, "clients": ids}, client)
 
 
-def _all_sound(path: str, faults: Sequence[str], checks: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Return what the checks return, or refuse the file with all faults at once."""
-    found, results = [*faults], []
+def _all_sound(path: str, errors: Sequence[str], checks: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Return what the checks return, or refuse the file with all errors at once."""
+    found, results = [*errors], []
     for check in checks:
         try:
             results.append(check())
@@ -157,7 +155,7 @@ def _all_sound(path: str, faults: Sequence[str], checks: Sequence[Callable[[], A
 
 
 def _check_table(name: str, settings: Mapping[str, Any], columns: Columns) -> Any:
-    """Return the features if they are as the settings expect them; None if they have faults already."""
+    """Return the features if they are as the settings expect them; None if they have errors already."""
     path, X = settings["path"], columns.X
     if columns.client is not None and not settings.get("partition_stated", True):
         raise DataError(
@@ -181,12 +179,12 @@ def _place(settings: Mapping[str, Any], row: int) -> str:
 
 
 def _numbers(
-    settings: Mapping[str, Any], label: NDArray | Words, loss: str
+    settings: Mapping[str, Any], label: NDArray | Strings, loss: str
 ) -> tuple[NDArray, list[str] | None]:
     """Return labels as numbers, and the words, in alphabetical order, that these stand for, if any."""
     name = settings.get("label", "label")
     row: int | None
-    if isinstance(label, Words):
+    if isinstance(label, Strings):
         if (row := label.missing()) is not None:
             raise DataError(f"{_place(settings, row)}: the {name} is missing; give it, or remove the row")
         if (numbers := label.numbers()) is None:
@@ -243,7 +241,7 @@ def _targets(
 
 
 def _numbered(
-    settings: Mapping[str, Any], client: Words | None
+    settings: Mapping[str, Any], client: Strings | None
 ) -> tuple[NDArray[np.int32] | None, list[str] | None]:
     """Return each sample's client as a number from 0, and the id of each number, if the data name clients.
 
@@ -364,13 +362,13 @@ def _columns(path: str, X: Any, y: Any, client: Any) -> Columns:
         rows = X[begin : begin + step]
         _check_numbers(path, begin, rows)
         stack.add(rows, y[begin : begin + step])
-    label = _floats(path, "labels", y) if y.dtype.kind in _NUMBERS else _words(path, "labels", y)
+    label = _floats(path, "labels", y) if y.dtype.kind in _NUMBERS else _strings(path, "labels", y)
     if client is None:
         return Columns(stack.whole(), label, None)
     ids = _array(path, "clients", client, dtype=object)
     if ids.shape != y.shape:
         raise DataError(f"{path}: clients {ids.shape}; expected one a sample, ({len(y)},)")
-    return Columns(stack.whole(), label, _words(path, "clients", ids))
+    return Columns(stack.whole(), label, _strings(path, "clients", ids))
 
 
 def _array(path: str, what: str, values: Any, dtype: Any = None) -> NDArray:
@@ -408,10 +406,46 @@ def _floats(path: str, what: str, values: NDArray) -> NDArray:
     return values.astype(np.float64, copy=False)
 
 
-def _words(path: str, what: str, values: NDArray) -> Words:
+def _strings(path: str, what: str, values: NDArray) -> Strings:
     if values.dtype.kind not in "USO":
         raise DataError(f"{path}: the {what} are neither numbers nor texts ({values.dtype}); give either")
     try:
-        return words(values.tolist())
+        return strings(values.tolist())
     except TypeError as error:  # lists, say
         raise DataError(f"{path}: the {what} are neither numbers nor texts ({error}); give either") from error
+
+
+# --- A data set's own test set ---
+
+
+def aligned(test: Table, like: Table, path: str) -> Table:
+    """Return a test set with the columns of `like`, the samples to train on; `path` names it in errors.
+
+    Columns go by their names, if they have any, and else by their places. Those of categories may be missing,
+    since no test sample has them, and so may the last ones that have no names: they are zeros there.
+
+    Raises
+    ------
+    DataError
+        It has other features.
+    """
+    from scipy.sparse import csr_matrix
+
+    columns, known = test.meta.get("columns"), like.meta.get("columns")
+    n, d = test.X.shape[0], like.X.shape[1]
+    if columns is None or known is None:
+        if test.X.shape[1] > d:
+            raise DataError(f"{path}: {test.X.shape[1]} features; the samples to train on have {d}")
+        places = np.arange(test.X.shape[1])
+    else:
+        if other := [name for name in columns if name not in known]:
+            raise DataError(f"{path}: the feature {other[0]} is none of the samples to train on")
+        if missing := [name for name in known if name not in columns and "=" not in name]:
+            raise DataError(f"{path}: the feature {missing[0]} of the samples to train on is missing")
+        places = np.array([known.index(name) for name in columns])
+    X = csr_matrix(test.X)
+    X = csr_matrix((X.data, places[X.indices], X.indptr), (n, d))
+    X.sort_indices()
+    old, names = test.meta, {} if known is None else {"columns": known}
+    meta = meta_of(old["id"], old["task"], old["form"], old["kind"], old["stamp"], X, test.y)
+    return Table(X, test.y, {**old, **meta, **names}, test.client)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.data.columns import NAMED, Asked, Columns, assembled, roles_of, words_of
-from replifed.data.faults import joined
+from replifed.data.columns import NAMED, Asked, Columns, assembled, joined, roles_of, strings_of
+from replifed.data.strings import strings
 from replifed.data.table import Stack
-from replifed.data.words import words
 from replifed.errors import DataError, one_line
 from replifed.progress import Lines
 from replifed.store import limits
@@ -25,7 +24,7 @@ _VALUES = 4 << 20  # that are read at a time
 def read_parquet(path: str, asked: Asked) -> Columns:
     """Read a parquet file; its index is no feature.
 
-    Missing values are listed in `faults`, with column and row.
+    Missing values are listed in `errors`, with column and row.
 
     Raises
     ------
@@ -55,11 +54,11 @@ def _read_parquet(path: str, asked: Asked) -> Columns:
     roles = roles_of(path, names, asked)
     kinds = {k: _kind(schema.field(names[k]).type) for k in sorted([*roles.features, *roles.texts()])}
     misfits = [_misfit(names[k], kind, schema, k in roles.features) for k, kind in kinds.items()]
-    if wrong := [fault for fault in misfits if fault]:
+    if wrong := [error for error in misfits if error]:
         raise DataError(joined(path, wrong))
     stack, row, progress = Stack(path), 0, Lines(Path(path).name)
     found: dict[int, list[Any]] = {k: [] for k in roles.texts()}
-    faults: dict[int, str] = {}  # the first of each column
+    errors: dict[int, str] = {}  # the first of each column
     # Of texts the kinds alone are unpacked: a long one may stand in every row.
     packed = [names[k] for k, kind in kinds.items() if kind == "texts"]
     with parquet.ParquetFile(path, read_dictionary=packed) as file:
@@ -72,10 +71,10 @@ def _read_parquet(path: str, asked: Asked) -> Columns:
                 if kind == "numbers" and not missing.any():
                     read[k] = _floats(path, names[k], read[k])
                     missing = ~np.isfinite(read[k])
-                if missing.any() and k not in faults:
+                if missing.any() and k not in errors:
                     place = f"row {row + int(np.flatnonzero(missing)[0]) + 1}, column {names[k]}"
-                    faults[k] = f"{place}: the value is missing or not finite; give it, or remove the row"
-            if not faults:
+                    errors[k] = f"{place}: the value is missing or not finite; give it, or remove the row"
+            if not errors:
                 X = np.empty((batch.num_rows, len(roles.features)))
                 for j, k in enumerate(roles.features):
                     X[:, j] = read[k]
@@ -86,12 +85,12 @@ def _read_parquet(path: str, asked: Asked) -> Columns:
             progress("rows", row, meta.num_rows)
     if not row:
         raise DataError(f"{path} holds no rows; give a row a sample")
-    if faults:
-        raise DataError(joined(path, [faults[k] for k in sorted(faults)][:NAMED]))
+    if errors:
+        raise DataError(joined(path, [errors[k] for k in sorted(errors)][:NAMED]))
     columns = {
-        k: words_of(some) if kinds[k] == "texts" else np.concatenate(some) for k, some in found.items()
+        k: strings_of(some) if kinds[k] == "texts" else np.concatenate(some) for k, some in found.items()
     }
-    texts = {k: words(one) if isinstance(one, np.ndarray) else one for k, one in columns.items()}
+    texts = {k: strings(one) if isinstance(one, np.ndarray) else one for k, one in columns.items()}
     whole = assembled(path, roles, stack.whole(len(roles.features)), texts, lambda row: f"row {row + 1}")
     return whole._replace(label=columns[roles.label])
 

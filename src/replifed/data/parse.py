@@ -58,7 +58,7 @@ def read_form(dataset: Dataset, form: Form, paths: Sequence[Path]) -> Table:
     y = _labels(dataset, y, names)
     meta = meta_of(dataset.id, dataset.task, form.name, form.kind, form.stamp, X, y)
     if difference := _difference(counts, sha256, meta):
-        causes = [texts.first_fault(path, counts.features) for path in paths if form.parser == "libsvm"]
+        causes = [texts.first_error(path, counts.features) for path in paths if form.parser == "libsvm"]
         because = "".join(f" ({cause})" for cause in causes if cause)
         raise DataError(f"{names}: not the expected content of {dataset.id}: {difference}{because}")
     if not owner:

@@ -83,7 +83,7 @@ def write_pin(
     write_json(path, pin.model_copy(update={"seal": pin.wanted_seal()}).model_dump())
 
 
-def faults(raw_dir: Path) -> list[str]:
+def errors(raw_dir: Path) -> list[str]:
     """Return a message for each damaged pin, and for each raw file that differs from its pin."""
     found = []
     for path in sorted(pin_path(raw_dir, "").parent.glob("*.json")):

@@ -1,7 +1,7 @@
 """Sparse tables in text files: LibSVM's, and MovieLens ratings.
 
 scikit-learn's parser is quick, but it accepts truncated and empty files, and its errors have no line number.
-If it fails, or if its result is wrong, `first_fault` reads the file line by line.
+If it fails, or if its result is wrong, `first_error` reads the file line by line.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def read_libsvm(
     stack, labels, block = Stack(path), [], b"\n"
 
     def refuse(error: object) -> DataError:
-        return DataError(first_fault(path, counts.features) or f"{path}: {error}")
+        return DataError(first_error(path, counts.features) or f"{path}: {error}")
 
     with unpacked(path) as stream:
         for block in _whole_lines(stream, path):
@@ -66,8 +66,8 @@ def read_libsvm(
                 raise refuse("holds a value that is not finite")
             if X.shape[1] > features:
                 raise refuse(f"holds more than {features} features")
-            if _UNSURE.search(block) and (fault := first_fault(path, counts.features)):
-                raise DataError(fault)
+            if _UNSURE.search(block) and (wrong := first_error(path, counts.features)):
+                raise DataError(wrong)
             stack.add(X, y)
             labels.append(y)
     if ended and not block.endswith(b"\n"):
@@ -97,16 +97,16 @@ def _whole_lines(stream: BinaryIO, path: Path) -> Iterator[bytes]:
         yield rest
 
 
-def first_fault(path: Path, features: int | None = None) -> str | None:
+def first_error(path: Path, features: int | None = None) -> str | None:
     """Return the first malformed line, as file, line number, text and reason, or None."""
     number, line = 0, b"\n"
     most = limits.most() // _MODELS
     try:
         with unpacked(path) as stream:
             for number, line in enumerate(stream, start=1):
-                fault = _line_fault(line, features, most)
-                if fault is not None:
-                    text, reason = fault
+                wrong = _line_error(line, features, most)
+                if wrong is not None:
+                    text, reason = wrong
                     return f"{path}, line {number}: {_quote(text)}: {reason}"
     except DataError as error:
         return f"{error} (after line {number})"
@@ -118,14 +118,14 @@ def first_fault(path: Path, features: int | None = None) -> str | None:
     return None
 
 
-def _line_fault(line: bytes, features: int | None, most: int) -> tuple[bytes, str] | None:
+def _line_error(line: bytes, features: int | None, most: int) -> tuple[bytes, str] | None:
     label, *pairs = line.split(b"#", 1)[0].split() or [b""]
     if not label:  # a blank line, or a comment
         return None
     if b":" in label:
         return label, "the label is missing: the line starts with an index:value pair"
-    if fault := _number_fault(label):
-        return label, f"the label is not {fault}"
+    if error := _number_error(label):
+        return label, f"the label is not {error}"
     previous = 0
     for pair in pairs:
         left, colon, right = pair.partition(b":")
@@ -146,12 +146,12 @@ def _line_fault(line: bytes, features: int | None, most: int) -> tuple[bytes, st
         if index < previous:
             return pair, f"the indices are not in ascending order ({index} after {previous})"
         previous = index
-        if fault := _number_fault(right):
-            return pair, f"the value is not {fault}"
+        if error := _number_error(right):
+            return pair, f"the value is not {error}"
     return None
 
 
-def _number_fault(text: bytes) -> str:
+def _number_error(text: bytes) -> str:
     try:
         finite = math.isfinite(float(text))
     except ValueError:

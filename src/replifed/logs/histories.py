@@ -104,9 +104,9 @@ def logged(frames: Sequence[pd.DataFrame], settings: Experiment) -> Logged:
     frame = pd.concat(parts, ignore_index=True).drop(columns=[FILE, *others])
     ends = frame.groupby("method", sort=False)["round"].max()
     if len(set(ends)) > 1:
-        told = _listed(f"{method} at {end}" for method, end in ends.items())
+        listed = _listed(f"{method} at {end}" for method, end in ends.items())
         cure = "" if settings.stopped else f"; until: {ends.min()} compares them at one"
-        remarks.append(f"methods end at different rounds ({told}){cure}")
+        remarks.append(f"methods end at different rounds ({listed}){cure}")
     if not frame.duplicated(["method", "replicate"]).any():
         # Final values of two digits may be equal by chance: such runs are not told to be copies.
         frame["line"] = np.arange(len(frame))

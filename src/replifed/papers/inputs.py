@@ -13,8 +13,7 @@ import pandas as pd
 
 from replifed.errors import ReplifedError
 from replifed.parts import typed
-from replifed.store.histories import read_history
-from replifed.store.tuned import read_tuned
+from replifed.store.histories import read_history, read_tuned
 
 # As `perturbed.PERTURBED`; not imported, since no figure or table is made anew for a change of the engine.
 PERTURBED = ("of_start", "of_step")

@@ -18,9 +18,10 @@ from replifed.store.atomic import write_json, write_text
 
 if TYPE_CHECKING:
     from replifed.figures.artefact import Artefact
-    from replifed.papers.inputs import Inputs
 
 SYNTHETIC = {"kind": "synthetic", "stamp": ""}
+# Kinds of data of which an artefact needs no remark.
+ORIGINAL = ("original", "synthetic")
 # What is stamped on an artefact of published numbers alone.
 PUBLISHED = "published points alone: nothing here was computed"
 
@@ -42,13 +43,13 @@ def tune(
     `test` is the data set's own test set, where a comparison uses it. `leader` is what the search of the
     method `tuning.leader` wrote, where this one is to take its step, too.
     """
-    from replifed.store.tuned import read_tuned, write_tuned
+    from replifed.store.histories import read_tuned, write_tuned
 
-    table, split = _data(data, partition)
-    led = {} if leader is None else {"leader": read_tuned(leader, settings["tuning"]["leader"], settings)}
-    led |= _test(test)
+    table, split, more = _data(data, partition, test)
+    if leader is not None:
+        more = {**more, "leader": read_tuned(leader, settings["tuning"]["leader"], settings)}
     progress = Lines(paper, experiment, method)
-    found = _part(paper, "experiments").tune(method, typed(paper, settings), table, split, progress, **led)
+    found = _part(paper, "experiments").tune(method, typed(paper, settings), table, split, progress, **more)
     write_tuned(out, found, _provenance(paper, method, settings, table))
 
 
@@ -70,10 +71,9 @@ def run(
     A `share`, its number from 1 and how many there are, is of some repetitions, for `store.histories.join`.
     `test` is as of `tune`.
     """
-    from replifed.store.histories import SHARE, write_history
-    from replifed.store.tuned import read_tuned
+    from replifed.store.histories import SHARE, read_tuned, write_history
 
-    table, split = _data(data, partition)
+    table, split, more = _data(data, partition, test)
     choice = read_tuned(tuned, method, settings) if tuned else None
     own = settings
     if share is not None:
@@ -82,21 +82,16 @@ def run(
         own = share_of_run(settings, *share)
     progress = Lines(paper, experiment, method)
     run_of = _part(paper, "experiments").run
-    frame = run_of(method, typed(paper, own), choice, table, split, progress, **_test(test))
-    if tuned and choice is not None:
-        check_disjoint(tuned, choice, frame)
+    frame = run_of(method, typed(paper, own), choice, table, split, progress, **more)
+    if choice is not None:
+        both = sorted(set(choice["trials"]["replicates"]) & set(frame["replicate"].tolist()))
+        if both:
+            repetitions = ", ".join(map(str, both))
+            raise ReplifedError(f"{tuned}: searched on the repetitions that are reported ({repetitions})")
     meta = _provenance(paper, method, settings, table)
     if test is not None:
         meta["data"] = {**meta["data"], "test": hashes.file_hash(test)}
     write_history(out, frame, meta if share is None else {**meta, SHARE: share})
-
-
-def check_disjoint(tuned: Path, choice: dict[str, Any], history: Any) -> None:
-    """Refuse a history that reports data on which its steps were searched, by what both say they ran."""
-    both = sorted(set(choice["trials"]["replicates"]) & set(history["replicate"].tolist()))
-    if both:
-        repetitions = ", ".join(map(str, both))
-        raise ReplifedError(f"{tuned}: searched on the repetitions that are reported ({repetitions})")
 
 
 def artefact(
@@ -111,14 +106,17 @@ def artefact(
 
     Outputs are by suffix: csv, and either pdf and png, or md and tex.
     """
-
     from replifed.papers.inputs import Inputs
 
     kind = f"{settings['artefact']['kind']}s"
     made = getattr(_part(paper, kind), kind.upper())[name]
     available = Inputs(inputs, settings, paper)
     frame = made.table(available)
-    data = PUBLISHED if settings["artefact"].get("published") else _stamps(available)
+    if settings["artefact"].get("published"):
+        data = PUBLISHED
+    else:
+        kinds = {experiment: available.data_kind(experiment) for experiment in available.experiments()}
+        data = "; ".join(f"{name}: {text}" for name, (kind, text) in kinds.items() if kind not in ORIGINAL)
     if made.stamped:
         frame = frame.assign(data=data, scale=scale)
     write_text(outputs["csv"], frame.to_csv(index=False, float_format="%.12g"))
@@ -209,13 +207,13 @@ def measured_on(
 
     wanted = [one for one in _part(paper, "claims").CLAIMS if one.artefact == artefact]
     needed = {one.id: claim_and_family(paper, one.id.removeprefix(f"{paper}.")) for one in wanted}
-    told = [
+    measurable = [
         name for name, family in needed.items() if all(key in inputs for one in family for key in one.needs)
     ]
-    claims = {one.id: one for name in told for one in needed[name]}
+    claims = {one.id: one for name in measurable for one in needed[name]}
     guards = guarded(claims.values(), settings.get("experiments", {}))
     frame = measure(guards, Inputs(inputs, settings, paper), scale)
-    return _texts(frame[frame["id"].isin(told)])
+    return _texts(frame[frame["id"].isin(measurable)])
 
 
 def _texts(frame: Any) -> list[dict[str, str]]:
@@ -291,9 +289,16 @@ def document(folder: Path, golden: Path, readme: Path, score_page: Path, rules_p
     from replifed.claims.axes import Axes
     from replifed.claims.prose import named
     from replifed.claims.reference import verdicts
-    from replifed.report import rules
     from replifed.report.prose import numbers_of, text_with_numbers
-    from replifed.report.score import inserted, picture, score, summary, table
+    from replifed.report.score import (
+        inserted,
+        picture,
+        rules_of_claims,
+        rules_of_statuses,
+        score,
+        summary,
+        table,
+    )
     from replifed.report.sentences import Texts, of_paper, page
 
     found, read = [], _tables_of(golden)
@@ -318,8 +323,8 @@ def document(folder: Path, golden: Path, readme: Path, score_page: Path, rules_p
     for file, what, block in (
         (readme, "score", summary(found)),
         (score_page, "score", table(found)),
-        (rules_page, "rules", rules.of_claims()),
-        (rules_page, "statuses", rules.of_statements()),
+        (rules_page, "rules", rules_of_claims()),
+        (rules_page, "statuses", rules_of_statuses()),
     ):
         write_text(file, inserted(file.read_text(encoding="utf-8"), what, block, str(file)))
 
@@ -374,22 +379,16 @@ def _part(paper: str, name: str) -> Any:
 
 
 @lru_cache(maxsize=1)  # a search and the run after it, in one process, have the same
-def _data(data: Path | None, partition: Path | None) -> tuple[Any, Any]:
+def _data(data: Path | None, partition: Path | None, test: Path | None) -> tuple[Any, Any, dict[str, Any]]:
+    """Return a data set, its split between clients, and its own test set by that name, if it has one."""
     if data is None:
-        return None, None
+        return None, None, {}
     from replifed.data.table import load
     from replifed.partition import store
 
     table = load(data)
-    return table, None if partition is None else store.load(partition, samples=len(table.y))
-
-
-def _test(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    from replifed.data.table import load
-
-    return {"test": load(path)}
+    split = None if partition is None else store.load(partition, samples=len(table.y))
+    return table, split, {} if test is None else {"test": load(test)}
 
 
 def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str, Any]:
@@ -407,13 +406,6 @@ def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str
 
         kind = {"kind": "surrogate", "stamp": SURROGATE_STAMP}
     return provenance(modules, settings, kind)
-
-
-def _stamps(inputs: Inputs) -> str:
-    """Remark of a picture on its data; empty for original and synthetic data."""
-    kinds = {experiment: inputs.data_kind(experiment) for experiment in inputs.experiments()}
-    told = ((name, text) for name, (kind, text) in kinds.items() if kind not in ("original", "synthetic"))
-    return "; ".join(f"{name}: {text}" for name, text in told)
 
 
 def _draw(made: Artefact, frame: Any, outputs: dict[str, Path], data: str, scale: str) -> None:

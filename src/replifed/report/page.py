@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import platform
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_args
 
+from replifed import __version__
 from replifed.claims import scores
 from replifed.claims.axes import INFERRED, PRINTED, SOURCES, Axes
 from replifed.claims.claim import DATA_KINDS, Kind
@@ -25,11 +30,11 @@ from replifed.parts import finding_file
 from replifed.report.artefacts import in_order, is_own, words_of
 from replifed.report.findings import blocks, main_claims, summary
 from replifed.report.prose import declared, numbers_of, tables_in, text_with_numbers
-from replifed.report.run import facts
 from replifed.report.section import artefact_section, by_part, link
 from replifed.report.sentences import asked, of_paper
 from replifed.settings.needs import used_experiments
 from replifed.store.atomic import write_text
+from replifed.store.environment import PACKAGES, commit, machine
 from replifed.store.provenance import canonical_json
 
 # Verdicts of claims as the page calls them.
@@ -280,3 +285,16 @@ def _settings(experiment: Mapping[str, Any]) -> list[tuple[str, str]]:
         for key, value in experiment.items()
         if value not in (None, [], {})
     ]
+
+
+def facts() -> dict[str, str]:
+    """Return commit, versions, machine and date of a run, in words: they differ from run to run."""
+    known = machine()
+    return {
+        "Commit": commit(),
+        "replifed": __version__,
+        "Python": platform.python_version(),
+        "Packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
+        "Machine": f"{known['processor']}, {os.cpu_count()} cores, {known['system']}",
+        "Report written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }

@@ -1,11 +1,11 @@
-"""Score of all papers, as a line, a table and a picture: main claims, printed values, other statements."""
+"""Score of all papers, as a line, a table and a picture; and tables of the rules by which it is made."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from replifed.claims import scores
+from replifed.claims import rules, scores
 from replifed.claims.scores import STATUSES, Row
 from replifed.errors import ReplifedError, counted
 from replifed.report.sentences import row
@@ -120,3 +120,18 @@ def inserted(text: str, what: str, block: str, name: str) -> str:
     if not (begin and end):
         raise ReplifedError(f"{name}: it needs the lines {first} and {last}, between which the {what} goes")
     return f"{before}{first}\n{block}{last}{after}"
+
+
+def rules_of_claims() -> str:
+    """Markdown, a line a rule: what it is on, the verdict that it gives, and its reason."""
+    lines = [row("on", "verdict", "reason"), row("---", "---", "---")]
+    for on, several in rules.listed().items():
+        names = [f"**{on}**", *[""] * len(several)]
+        lines += [row(name, one.verdict, one.in_general) for name, one in zip(names, several, strict=False)]
+    return "".join(lines)
+
+
+def rules_of_statuses() -> str:
+    """Markdown, a line a rule: the status that it gives, and its reason."""
+    lines = [row(f"**{one.verdict}**", one.in_general) for one in rules.of_statement(rules.Found())]
+    return "".join([row("status", "when"), row("---", "---"), *lines])

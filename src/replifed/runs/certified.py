@@ -25,9 +25,9 @@ def outcomes(paper: str, found: list[Difference], titles: Mapping[str, str]) -> 
     rows = []
     for name, title in titles.items():
         part = f"tables/{paper}/{name}.csv"
-        told = [one for one in found if one.kind == "table" and one.name == part]
-        if told:
-            worst = min(told, key=lambda one: OUTCOMES.index(one.outcome))
+        tables = [one for one in found if one.kind == "table" and one.name == part]
+        if tables:
+            worst = min(tables, key=lambda one: OUTCOMES.index(one.outcome))
             moved = f": {worst.column}, {worst.text}" if worst.outcome not in SOUND else ""
             rows.append({"file": f"{paper}/{name}.csv", "comment": f"{title}: {worst.outcome}{moved}"})
     return rows

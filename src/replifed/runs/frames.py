@@ -151,5 +151,5 @@ def _runs(frame: pd.DataFrame) -> NDArray:
 
 def _where(frame: pd.DataFrame, at: int) -> str:
     """Round and replicate of a row, if it has them."""
-    told = [f"{label} {frame[label].iloc[at]}" for label in ("replicate", "round") if label in frame]
-    return f" at {', '.join(told)}" if told else f" in row {at + 1}"
+    places = [f"{label} {frame[label].iloc[at]}" for label in ("replicate", "round") if label in frame]
+    return f" at {', '.join(places)}" if places else f" in row {at + 1}"

@@ -151,7 +151,7 @@ def _is_kept(name: str) -> bool:
     return name in _ENTRIES or name.startswith(folders)
 
 
-def faults(run: Run) -> list[str]:
+def errors(run: Run) -> list[str]:
     """Name the parts of the reference that are not as its manifest lists them, and those that it lacks."""
     digests = listed(run)
     unlisted = ("manifest.csv", "environment.json", "settings.json", ABOUT, *run.of_kind("environment"))

@@ -14,7 +14,7 @@ from replifed.algorithms.registry import METHODS, register
 from replifed.data.catalogue import CATALOGUE
 from replifed.errors import ConfigError, shown, unknown_name
 from replifed.parts import COMPARE, paper_names, section_of
-from replifed.settings import comparison, fields, partitions
+from replifed.settings import comparison, fields, main, partitions
 from replifed.settings.messages import Error, errors_in, line, schema_of
 from replifed.settings.reading import (
     MAIN_FILE,
@@ -43,7 +43,7 @@ def configuration_of(papers: Sequence[str]) -> type[fields.Settings]:
         for paper in papers
     }
     sections["papers"] = (fields.Several[one], Field(default_factory=lambda: known, description=described))
-    return create_model("Configuration", __base__=fields.Main, **sections)
+    return create_model("Configuration", __base__=main.Main, **sections)
 
 
 def write_schema(out: Path) -> None:
@@ -125,10 +125,10 @@ def dataset(given: Mapping[str, Any]) -> dict[str, Any]:
     from replifed.data.own import form_of
 
     try:
-        checked = fields.CustomDataset.model_validate(dict(given)).plain()
+        checked = main.CustomDataset.model_validate(dict(given)).plain()
         faults = [*partitions.dataset_faults(checked, form_of(checked), named=False, requested=True)]
     except ValidationError as error:
-        found = errors_in(error, fields.CustomDataset, ())
+        found = errors_in(error, main.CustomDataset, ())
         faults = [(".".join(map(str, path)), text) for path, text in found]
     if faults:
         raise ConfigError("; ".join(f"{key}: {text}" for key, text in faults))
@@ -138,10 +138,10 @@ def dataset(given: Mapping[str, Any]) -> dict[str, Any]:
 def _custom_methods(methods: Mapping[str, str]) -> Iterator[Error]:
     """Register custom methods; yield the errors in them."""
     if methods:
-        from replifed.contract import first_fault
+        from replifed.contract import first_error
 
         for name, source in methods.items():
-            if text := first_fault(source):
+            if text := first_error(source):
                 yield ("methods", name), text
         register(methods)
 

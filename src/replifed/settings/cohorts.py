@@ -75,10 +75,10 @@ def errors(
             )
             return
     if config.get("methods"):
-        from replifed.contract import cohort_fault
+        from replifed.contract import cohort_error
 
         for name, source in config["methods"].items():
-            if text := cohort_fault(source):
+            if text := cohort_error(source):
                 yield ("methods", name), text
     if methods and len(left_out(requested, config, methods)) == len(methods):
         text = (

@@ -71,18 +71,18 @@ def check(paths: Iterable[Path]) -> None:
     A file that someone passes by hand has no record. The error has one line for each file, with the command
     that makes it anew.
     """
-    errors = [f"{path} {error}; make it anew: `{remake(path)}`" for path in paths if (error := _error(path))]
+    errors = []
+    for path in filter(Path.is_file, paths):
+        known = recorded(path)
+        if known is not None and known != measure(path):
+            error = "has changed since it was made"
+        elif known is None and CONFIGFILES_VARIABLE in os.environ:
+            error = "has no record of its hash: an older version or someone else made it"
+        else:
+            continue
+        errors.append(f"{path} {error}; make it anew: `{remake(path)}`")
     if errors:
         raise DataError("\n".join(errors))
-
-
-def _error(path: Path) -> str:
-    if not path.is_file():
-        return ""
-    if (known := recorded(path)) is not None:
-        return "" if known == measure(path) else "has changed since it was made"
-    unrecorded = "has no record of its hash: an older version or someone else made it"
-    return unrecorded if CONFIGFILES_VARIABLE in os.environ else ""
 
 
 def remake(path: Path) -> str:

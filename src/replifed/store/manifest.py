@@ -61,11 +61,11 @@ def _as_text(names: Iterable[Path]) -> str:
 def verify(manifest: Path, folders: Iterable[str] = ()) -> tuple[int, list[str]]:
     """Compare every file with the manifest and with what its job recorded.
 
-    Without a manifest, which is a fault, the records alone count. Files in the `folders` and in the
+    Without a manifest, which is an error, the records alone count. Files in the `folders` and in the
     manifest's folder must each have been made by a job. Returns the number of files, and a line for each that
     is missing, has changed or was made by no job, and one for all those whose records are gone.
     """
-    listed, faults = _read(manifest) or {}, []
+    listed, errors = _read(manifest) or {}, []
     found = {file for folder in folders for file in _files(Path(folder))} | {*_files(manifest.parent, "*")}
     if not listed or not hashes.recorded(manifest):
         found.discard(manifest)
@@ -76,16 +76,16 @@ def verify(manifest: Path, folders: Iterable[str] = ()) -> tuple[int, list[str]]
             raise DataError(f"{manifest} does not exist; it is written at the end of `{whole}`")
         again = hashes.snakemake(manifest, "--force")
         why = "missing, altered, cut short, or of an older version: no file that is gone is known"
-        faults.append(f"{manifest}: {why}; `{again}`")
+        errors.append(f"{manifest}: {why}; `{again}`")
     listed_or_it = (*map(Path, listed), *([manifest] if listed else []))
     if lost := [file for file in listed_or_it if file.is_file() and not hashes.recorded(file)]:
         anew = hashes.snakemake("all", "--forceall")
-        faults.append(
+        errors.append(
             f"{_and_more(lost)}: no record of their hashes; copy the hidden folders {hashes.FOLDER}, too "
             f"(`cp -a`, `rsync -a`), or make all anew: `{anew}`"
         )
-    faults += [fault for name in sorted(names) if (fault := _fault(Path(name), listed.get(name), not lost))]
-    return len(names), faults
+    errors += [error for name in sorted(names) if (error := _error(Path(name), listed.get(name), not lost))]
+    return len(names), errors
 
 
 def _and_more(files: Sequence[object]) -> str:
@@ -93,7 +93,7 @@ def _and_more(files: Sequence[object]) -> str:
     return f"{files[0]} and {counted(len(files) - 1, 'more file')}" if len(files) > 1 else str(files[0])
 
 
-def _fault(file: Path, listed: Stored | None, records: bool) -> str | None:
+def _error(file: Path, listed: Stored | None, records: bool) -> str | None:
     """Return the error of a file, if it has one; `records` says that those of the listed files are there."""
     if not file.is_file():
         return f"{file}: missing; `{hashes.remake(file)}`"

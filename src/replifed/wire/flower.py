@@ -157,8 +157,8 @@ def _meet(method: Any, grid: Any, config: Mapping[str, Any]) -> tuple[dict[int, 
         "mu": min(float(one["mu"]) for one in each),
         "L": max(float(one["L"]) for one in each),
     }
-    told = {node: RecordDict({"facts": ConfigRecord(facts)}) for node in nodes.values()}
-    if len(_ask(grid, told, "query")) < N:
+    facts_of = {node: RecordDict({"facts": ConfigRecord(facts)}) for node in nodes.values()}
+    if len(_ask(grid, facts_of, "query")) < N:
         raise ReplifedError("a node did not take the facts of the run: start it again")
     return nodes, facts
 

@@ -30,11 +30,11 @@ _SETTINGS_FILE = (".yaml", ".yml", ".json")
 _RESERVED = ("benchmarks", SHARES, REUSED, "small", "tiny")
 
 
-def parsed(words: Sequence[str]) -> Namespace:
+def parsed(argv: Sequence[str]) -> Namespace:
     """Return the arguments as Snakemake parses them, without those that a profile adds."""
     from snakemake.cli import get_argument_parser
 
-    arguments = get_argument_parser().parse_args([*words])
+    arguments = get_argument_parser().parse_args([*argv])
     arguments.targets = [*arguments.targets]
     return arguments
 
@@ -57,7 +57,7 @@ def executor() -> str:
         return parse_args(sys.argv[1:])[1].executor or "local"
 
 
-def check_options(arguments: Namespace, words: Sequence[str]) -> None:
+def check_options(arguments: Namespace, argv: Sequence[str]) -> None:
     """Reject a number of cores below 1, unreadable files of settings, and settings that are not KEY=VALUE.
 
     Raises
@@ -71,13 +71,13 @@ def check_options(arguments: Namespace, words: Sequence[str]) -> None:
             raise ConfigError(f"--{option} {count}: no job can run; give at least 1")
     for index, file in enumerate(arguments.configfile or ()):
         if index and not file.is_file() and file.suffix not in _SETTINGS_FILE:
-            raise ConfigError(_swallowed("--configfile", str(file), words))
+            raise ConfigError(_swallowed("--configfile", str(file), argv))
         if not read_file(file):
             raise ConfigError(f"{file} holds no settings; write KEY: VALUE, or leave it out")
     for word in arguments.config or ():
         key, equals, value = word.partition("=")
         if not equals:
-            raise ConfigError(_swallowed("--config", word, words))
+            raise ConfigError(_swallowed("--config", word, argv))
         if "." in key:
             first, *inner = key.split(".")
             nested = f"{first}={''.join(f'{{{name}: ' for name in inner)}{value}{'}' * len(inner)}"
@@ -87,10 +87,10 @@ def check_options(arguments: Namespace, words: Sequence[str]) -> None:
         read_value(value, f"--config {key}", "; put the word in quotes")
 
 
-def _swallowed(option: str, word: str, words: Sequence[str]) -> str:
+def _swallowed(option: str, word: str, argv: Sequence[str]) -> str:
     # Options are parsed to paths, which have no "./" in front.
-    others = [*words]
-    others.remove(next(one for one in words if word in (one, str(Path(one)))))
+    others = [*argv]
+    others.remove(next(one for one in argv if word in (one, str(Path(one)))))
     kind = "a settings file" if option == "--configfile" else "KEY=VALUE"
     return (
         f"{option} takes all words up to the next option, and {word!r} is not {kind}; give targets first: "

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed.errors import DataError, counted
-from replifed.store import usage
+from replifed.store import environment
 from replifed.store.atomic import write_text
 
 COSTS = Path(__file__).with_name("costs.csv")
@@ -48,12 +48,12 @@ def measured(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def used(folder: Path, job: str, seconds: float) -> dict[str, Any] | None:
-    """Return what a job recorded of itself (`usage.record`), or None if nothing is there of its last run.
+    """Return what a job recorded of itself, or None if nothing is there of its last run.
 
     `seconds` is how long that run took. A record whose time is not that of the run's benchmark file is of an
     earlier run, or of a later one that failed.
     """
-    record, benchmark = folder / f"{job}{usage.SUFFIX}", folder / f"{job}.tsv"
+    record, benchmark = folder / f"{job}{environment.USAGE_SUFFIX}", folder / f"{job}.tsv"
     if not record.is_file():
         return None
     before = benchmark.stat().st_mtime - record.stat().st_mtime

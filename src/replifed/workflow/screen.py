@@ -17,8 +17,8 @@ from typing import Any
 
 import psutil
 
-from replifed.bar import CLEAR, bar, redraws
 from replifed.errors import counted
+from replifed.progress_bar import CLEAR, bar, redraws
 from replifed.workflow import running
 from replifed.workflow.costs import duration
 

@@ -145,7 +145,7 @@ def groups(table: Table, asked: Iterable[str]) -> list[Group]:
 def groups_of_call(
     table: Table,
     names: Mapping[str, Sequence[str]],
-    words: Sequence[str],
+    wanted: Sequence[str],
     remote: Collection[Any] | None = None,
     renamed: Callable[[str], str] = str,
 ) -> list[Group]:
@@ -154,24 +154,24 @@ def groups_of_call(
     Parameters
     ----------
     names : those of `targets`.
-    words : the targets of the call.
+    wanted : the targets of the call.
     remote : jobs that another machine is asked to do, each with the name of its rule.
     renamed : gives the name that a rule or a target has where another workflow uses this one as a module.
     """
     if remote:
         rules = {job.rulename for job in remote}
         return [group for group in groups(table, names["all"]) if renamed(group.rule) in rules]
-    found = groups(table, asked(table, words, {renamed(name): keys for name, keys in names.items()}))
+    found = groups(table, asked(table, wanted, {renamed(name): keys for name, keys in names.items()}))
     # Another machine knows a group by the name of its rule alone, which does not say what was asked for.
     return found if executor() == "local" else [group for group in found if group.whole]
 
 
-def asked(table: Table, words: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[str]:
+def asked(table: Table, wanted: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the keys of what targets stand for, without targets that no job makes."""
     found: list[str] = []
-    for word in words:
-        key = table.maker(word)
-        found += [key] if key else names.get(word, ())
+    for target in wanted:
+        key = table.maker(target)
+        found += [key] if key else names.get(target, ())
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from replifed.network.participation import Average
-from replifed.settings import fields
+from replifed.settings import fields, main
 from replifed.settings.fields import Count, Maybe, Name, Natural, NonNegative, Positive, Several, Shards
 
 
@@ -32,9 +32,9 @@ class Common(fields.Recorded):
     local_steps: Count = Field(description="local steps between two communications")
     kept_share: fields.Share = Field(description="share of the coordinates that sparse methods keep")
     bits: Maybe[Count] = Field(None, description="bits per coordinate that a client may send in a round")
-    cohort: Maybe[fields.Clients] = Field(None, description=fields.COHORT)
-    availability: Maybe[fields.Text] = Field(None, description=fields.AVAILABILITY)
-    average: Maybe[Average] = Field(None, description=fields.AVERAGE)
+    cohort: Maybe[fields.Clients] = Field(None, description=main.COHORT)
+    availability: Maybe[fields.Text] = Field(None, description=main.AVAILABILITY)
+    average: Maybe[Average] = Field(None, description=main.AVERAGE)
     tuning: Annotated[Tuning, fields.LEFT_OUT] = Field(
         None,  # type: ignore[assignment]
         description="search of each method's one number; with untuned none",
@@ -57,8 +57,8 @@ class Logistic(Common):
         description="how the samples are split between the clients", discriminator="clusters"
     )
     ridge: Positive = Field(description="weight of |x|^2 / 2 in each client's loss")
-    test: Maybe[fields.Text] = Field(None, description=fields.TEST)
-    new_clients: Maybe[fields.Clients] = Field(None, description=fields.NEW_CLIENTS)
+    test: Maybe[fields.Text] = Field(None, description=main.TEST)
+    new_clients: Maybe[fields.Clients] = Field(None, description=main.NEW_CLIENTS)
     standardise: Maybe[bool] = Field(
         None,
         description="whether features are standardised here, as a test needs it: over the training samples",

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.fediterht import FedIterHT
 from replifed.claims.errata import Errata, Outcome
-from replifed.engine.metrics import relative_error
 from replifed.engine.simulate import simulate
 from replifed.operators.hard_threshold import hard_threshold, largest
 from replifed.operators.matrices import isometry_constant
-from replifed.papers.fedgradmp.problems import regression
+from replifed.papers.fedgradmp.problems import regression, relative_error
 from replifed.parts import typed
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams

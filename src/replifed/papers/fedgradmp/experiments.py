@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replifed.algorithms.registry import method_class
-from replifed.engine.metrics import accuracy, relative_error, support_precision, support_recall
 from replifed.engine.plans import Planned, Ran, execute, in_one_table, run_plan
 from replifed.engine.search import Grid, Search
 from replifed.engine.simulate import Metric, nonzeros, objective
@@ -26,7 +25,13 @@ from replifed.engine.trials import Check, SuccessiveHalving, Trials, best_printe
 from replifed.network.participation import FixedSize
 from replifed.operators.projections import Thresholding
 from replifed.papers.fedgradmp import problems
-from replifed.papers.fedgradmp.problems import limit
+from replifed.papers.fedgradmp.problems import (
+    accuracy,
+    limit,
+    relative_error,
+    support_precision,
+    support_recall,
+)
 from replifed.progress import Progress, silent
 
 if TYPE_CHECKING:

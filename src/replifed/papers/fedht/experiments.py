@@ -259,31 +259,22 @@ def curves(method: str, settings: Compared, tuned: dict) -> Iterator[Curve]:
             for K in sorted({largest, *swept}):
                 yield Curve(level, "common", K, batch, common, largest == K)
         if swept and method != FOR_REFERENCE:  # the remarks on K, and Figure 3, at the theorems' step
-            step = _theorems_step(searched[level]["smoothness"])
+            # 1/(6 l_d) of Theorem 1, to two digits, so that rounding does not move it. Theorem 2 has the
+            # restricted l_s, which is at most l_d and too costly to compute.
+            step = float(f"{1.0 / (6.0 * searched[level]['smoothness']):.1e}")
             for K in swept:
                 yield Curve(level, "theory", K, batch, step, largest == K)
         if method in COMPARED_OVER_LEVELS and len(levels) > 1:  # Figure 2
             yield Curve(level, "equal", largest, batch, searched[last]["common_step"], True)
         printed = {int(K): one for K, one in by_k.items() if "printed_step" in one}
-        best = min(printed, key=lambda K: (printed[K]["printed_chaotic"], _score(printed[K]), K))
+        # Where all printed steps diverge, there is no score.
+        scores = {K: np.inf if (one := p["printed_score"]) is None else one for K, p in printed.items()}
+        best = min(printed, key=lambda K: (printed[K]["printed_chaotic"], scores[K], K))
         for K in sorted({best, *swept}):
             yield Curve(level, "printed", K, batch, printed[K]["printed_step"], best == K)
         if level == first and settings.full_batch_replicates:
             yield Curve(level, "own", own, None, by_k[str(own)]["step"], True)
             yield Curve(level, "common", largest, None, common, True)
-
-
-def _score(printed: dict[str, Any]) -> float:
-    """Of a printed step; infinite where all diverge."""
-    return np.inf if printed["printed_score"] is None else printed["printed_score"]
-
-
-def _theorems_step(smoothness: float) -> float:
-    """1/(6 l_d) of Theorem 1, to two digits, so that rounding does not move it.
-
-    Theorem 2 has the restricted l_s, which is at most l_d and too costly to compute.
-    """
-    return float(f"{1.0 / (6.0 * smoothness):.1e}")
 
 
 def run(
@@ -309,6 +300,9 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
     """Curves of equal K and batch size are runs side by side."""
     listed = list(curves(method, settings, tuned))
     replicates = dict.fromkeys([*settings.replicates, *settings.full_batch_replicates])
+    # A cheap baseline is drawn for more rounds than the others.
+    is_baseline = sweep(method, settings) == [1]
+    rounds = settings.baseline_rounds or settings.rounds if is_baseline else settings.rounds
     # Supports are compared at the end, and show by how much they still change.
     near_end = round(0.8 * settings.rounds / settings.record_every) * settings.record_every
     for replicate, grouped in product(replicates, _grouped(method, settings)):
@@ -334,7 +328,7 @@ def _compared(method: str, settings: Compared, tuned: dict, table: Any, partitio
                 algorithm=algorithm(method, settings, K, np.array([step for _, step in points]), batch),
                 problem=data.of_runs(at) if len(grouped) > 1 else data,
                 replicates=[replicate] * len(points),
-                rounds=_rounds(method, settings, batch),
+                rounds=settings.full_batch_rounds if batch is None else rounds,
                 run_of_curve=[points.index((curve.level, curve.step)) for curve in group],
                 labels={
                     **{name: [getattr(curve, name) for curve in group] for name in Curve._fields},
@@ -385,14 +379,6 @@ def _data(
     if settings.problem == "dataset" or len(levels) == 1:
         return problem(settings, levels[0], replicate, table, partition)
     return simulations(settings, [_variances(level) for level in levels], replicate)
-
-
-def _rounds(method: str, settings: Compared, batch: int | None) -> int:
-    if batch is None:
-        return settings.full_batch_rounds
-    if sweep(method, settings) == [1]:  # a cheap baseline, drawn for more rounds than the others
-        return settings.baseline_rounds or settings.rounds
-    return settings.rounds
 
 
 # --- Planted problems of the theorems, and digits by class ----------------------------------------

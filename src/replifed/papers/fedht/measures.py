@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -207,12 +207,6 @@ def by_local_steps(history: pd.DataFrame, reading: str) -> dict[int, Curves]:
     if len(several) < 2:
         raise NotMeasurableError("only one number of local steps was run")
     return dict(zip(several, paired(*several.values()), strict=True))
-
-
-@quantity
-def at_k(by_k: dict[int, Curves], of: Callable[..., int]) -> Curves:
-    """Curves at the largest K (`max`), or the smallest (`min`)."""
-    return by_k[of(by_k)]
 
 
 @quantity

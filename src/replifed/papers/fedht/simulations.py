@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from replifed.engine.simulate import Metric
 from replifed.memory import aligned_empty
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares, loss_named
@@ -17,14 +19,9 @@ from replifed.problems.sparse import SparseLinearModel
 from replifed.randomness import generator
 
 if TYPE_CHECKING:
-    from replifed.papers.fedht.settings import Biased, Planted, Simulation
-from functools import partial
-from typing import TYPE_CHECKING, Any
-
-from replifed.engine.simulate import Metric
-
-if TYPE_CHECKING:
     import pandas as pd
+
+    from replifed.papers.fedht.settings import Biased, Planted, Simulation
 
 Level = tuple[float, float]
 # Coordinates in a word: whole numbers of so many bits are exact in double precision.
@@ -88,36 +85,31 @@ class _StandardNormals(NamedTuple):
 
 def _standard_normals(settings: Simulation, replicate: int) -> _StandardNormals:
     """Standard normal numbers, equal for all levels, which differ in alpha and beta alone."""
-    shape = settings.clients, settings.samples, settings.features, settings.planted
+    N, m, d, k = shape = settings.clients, settings.samples, settings.features, settings.planted
     asked = (settings.seed, settings.loss, *shape, settings.dtype, replicate)
-    if asked not in _drawn:
-        _drawn.clear()  # first: there need not be room for both, 400 MB each in Simulation II
-        _drawn[asked] = _draw(*asked)
-    return _drawn[asked]
-
-
-# The last numbers drawn: drawing is most of the work.
-_drawn: dict[tuple, _StandardNormals] = {}
-
-
-def _draw(
-    seed: int, loss: str, N: int, m: int, d: int, k: int, dtype: str, replicate: int
-) -> _StandardNormals:
-    rng = generator(seed, replicate, None, f"data/{loss}")
+    if asked in _drawn:
+        return _drawn[asked]
+    _drawn.clear()  # first: there need not be room for both, 400 MB each in Simulation II
+    rng = generator(settings.seed, replicate, None, f"data/{settings.loss}")
     drawn = _StandardNormals(
         u=rng.standard_normal((N, 1)),
         B=rng.standard_normal((N, 1)),
         x=rng.standard_normal((N, k)),
         v=rng.standard_normal((N, d)),
-        z=aligned_empty((N, m, d), dtype),
+        z=aligned_empty((N, m, d), settings.dtype),
         b=np.empty((N, m)),
     )
-    scale = (np.arange(1, d + 1) ** -0.6).astype(dtype)
+    scale = (np.arange(1, d + 1) ** -0.6).astype(settings.dtype)
     for z, b in zip(drawn.z, drawn.b, strict=True):
         rng.standard_normal(out=z, dtype=z.dtype)
         z *= scale
         b[:] = rng.standard_normal(m)
+    _drawn[asked] = drawn
     return drawn
+
+
+# The last numbers drawn: drawing is most of the work.
+_drawn: dict[tuple, _StandardNormals] = {}
 
 
 def planted(settings: Planted, replicate: int) -> tuple[SparseLinearModel, NDArray, float]:

@@ -19,8 +19,8 @@ from replifed.figures.lines import LONG, Line, sequence_lines
 from replifed.figures.summaries import on_log_scale, over_repetitions
 from replifed.papers.fedplt.measures import error_bounds, norms, zetas
 from replifed.papers.fedplt.paper import BEST_EPOCHS, BEST_RHO, FEDPLT_RATES
+from replifed.papers.fedplt.renyi import best_epsilon, composed_gaussian, proposition4
 from replifed.papers.inputs import Inputs
-from replifed.privacy.renyi import best_epsilon, composed_gaussian, proposition4
 
 if TYPE_CHECKING:
     from replifed.papers.fedplt import settings as of

@@ -16,7 +16,7 @@ from replifed.claims.curves import only
 from replifed.claims.quantities import quantity
 from replifed.claims.samples import Sample
 from replifed.intervals import mean_interval
-from replifed.privacy.renyi import advanced_composition, best_epsilon, composed_gaussian, proposition4
+from replifed.papers.fedplt.renyi import advanced_composition, best_epsilon, composed_gaussian, proposition4
 
 if TYPE_CHECKING:
     from replifed.papers.fedplt import settings as of

@@ -32,8 +32,8 @@ def _alike(replies: Replies, part: int) -> dict[int, NDArray]:
     """One part of each answer; numpy would stretch a vector that is too short."""
     vectors = {i: parts[part] for i, parts in replies.items() if part < len(parts)}
     if len(vectors) < len(replies) or len({w.shape for w in vectors.values()}) > 1:
-        told = ", ".join(f"{w.shape} of client {i}" for i, w in vectors.items())
-        raise ReplifedError(f"answers whose parts {part} do not go together, of the shapes {told}")
+        shapes = ", ".join(f"{w.shape} of client {i}" for i, w in vectors.items())
+        raise ReplifedError(f"answers whose parts {part} do not go together, of the shapes {shapes}")
     return vectors
 
 

@@ -14,7 +14,7 @@ MISSING = {"", "na", "n/a", "#n/a", "nan", "nat", "none", "null", "nil", "<na>"}
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-class Words(NamedTuple):
+class Strings(NamedTuple):
     """A column of strings: row i has the string ``kinds[number[i]]``."""
 
     number: NDArray[np.int64]
@@ -32,18 +32,18 @@ class Words(NamedTuple):
         return np.array([float(kind) for kind in self.kinds])[self.number]
 
 
-def words(values: Iterable[Any]) -> Words:
+def strings(values: Iterable[Any]) -> Strings:
     """Column with each value as a string, without surrounding blanks."""
     known: dict[Any, int] = {}
     number = [known.setdefault(value, len(known)) for value in values]
     return renamed(np.array(number, dtype=np.int64), known)
 
 
-def renamed(number: NDArray, values: Iterable[Any]) -> Words:
+def renamed(number: NDArray, values: Iterable[Any]) -> Strings:
     """Column with the string of ``values[number[i]]`` in row i; several values may give one string."""
     kinds: dict[str, int] = {}
     places = np.array([kinds.setdefault(_text(value), len(kinds)) for value in values], dtype=np.int64)
-    return Words(places[number], [*kinds])
+    return Strings(places[number], [*kinds])
 
 
 def _text(value: Any) -> str:
