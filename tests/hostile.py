@@ -192,12 +192,8 @@ def seeds() -> Iterator[Case]:
     read = partial(built_in, "ratings", rows=30, features=30)
     yield Case("ratings", "x.dat", ratings, read)
     yield Case("ratings.zip", "x.zip", zipped(m__ratings_dat=ratings), read)
-    yield Case(
-        "mat",
-        "x.mat",
-        saved(lambda to: savemat(to, frames, do_compression=True)),
-        partial(built_in, "mat_frames"),
-    )
+    packed = saved(lambda to: savemat(to, frames, do_compression=True))
+    yield Case("mat", "x.mat", packed, partial(built_in, "mat_frames"))
     yield Case("checkpoint", "x.pt", checkpoint(tensor), _state)
     yield Case("yaml", "x.yaml", yaml, settings)
     yield Case("claims", "x.csv", _claims(), claims)
@@ -231,36 +227,10 @@ def _claims() -> bytes:
     return "\n".join(map(",".join, [COLUMNS, *[[row[key] for key in COLUMNS]] * 40, [""]])).encode()
 
 
-_TOKENS = [
-    *(
-        b"\0",
-        b"\xff\xff\xff\xff",
-        b"\x7f\xff\xff\xff",
-        b"nan",
-        b"inf",
-        b"1e999",
-        b"-1",
-        b"9" * 20,
-        b'"',
-        b"'",
-    ),
-    *(
-        b"\n",
-        b"\r\n",
-        b",",
-        b";",
-        b":",
-        b"[",
-        b"{",
-        b"}",
-        b"&a ",
-        b"*a",
-        b"<<: ",
-        b"\xef\xbb\xbf",
-        b"\xc3\x28",
-    ),
-    *(b"1_0", b"0x10", b"\t", b"#", b"- ", b"2147483648", b"4294967295", b"!!python/object:os.system x"),
-]
+_TOKENS = (
+    b"\0|\xff\xff\xff\xff|\x7f\xff\xff\xff|nan|inf|1e999|-1|99999999999999999999|\"|'|\n|\r\n|,|;|:|[|{|}|"
+    b"&a |*a|<<: |\xef\xbb\xbf|\xc3\x28|1_0|0x10|\t|#|- |2147483648|4294967295|!!python/object:os.system x"
+).split(b"|")
 
 
 def mutated(content: bytes, rng: random.Random) -> bytes:
@@ -368,46 +338,23 @@ def bombs(most: int) -> Iterator[Case]:
         "no date": "a: 2001-13-45",
     }.items():
         yield Case(f"yaml, {name}", "x.yaml", content.encode(), settings)
+    one, zeros = b"K\x00K\x01\x85", b"\x86K\x00K\x00\x86\x89tRs."
+    tensor = b"}" + text("w") + TENSOR
     for name, program in {
-        "shape in a shape": b"}"
-        + text("w")
-        + TENSOR
-        + b"("
-        + STORAGE
-        + b"K\x00K\x01\x85"
-        + whole(2**31 - 1)
-        + b"\x86K\x00K\x00\x86\x89tRs.",
-        "strides 0": b"}"
-        + text("w")
-        + TENSOR
-        + b"("
-        + STORAGE
-        + b"K\x00"
-        + whole(48000) * 2
-        + b"\x86K\x00K\x00\x86\x89tRs.",
+        "shape in a shape": tensor + b"(" + STORAGE + one + whole(2**31 - 1) + zeros,
+        "strides 0": tensor + b"(" + STORAGE + b"K\x00" + whole(48000) * 2 + zeros,
         "nested storage": nested(60) + b"Q.",
         "nested in a storage": b"(" + nested(40) + text("x") * 4 + b"tQ.",
         "nested key": b"}" + nested(60) + b"K\x01s.",
-        "nested shape": b"}"
-        + text("w")
-        + TENSOR
-        + b"("
-        + STORAGE
-        + b"K\x00"
-        + nested(60)
-        + b"K\x00\x85\x89tRs.",
-        "nested arguments": b"}" + text("w") + TENSOR + nested(60) + b"Rs.",
+        "nested shape": tensor + b"(" + STORAGE + b"K\x00" + nested(60) + b"K\x00\x85\x89tRs.",
+        "nested arguments": tensor + nested(60) + b"Rs.",
         "deep key": b"})" + b"\x85" * 200_000 + b"K\x01s.",
         "memory of 2^26": b"}r\x00\x00\x00\x04.",
         "os.system": b"cos\nsystem\n" + text("true") + b"\x85R.",
     }.items():
         yield Case(f"checkpoint, {name}", "x.pt", checkpoint(program), _state)
-    yield Case(
-        "libsvm.gz, a line of 256 MB",
-        "x.gz",
-        gzip.compress(b"0" * (1 << 26)) * 4,
-        partial(built_in, "libsvm"),
-    )
+    long_line = gzip.compress(b"0" * (1 << 26)) * 4
+    yield Case("libsvm.gz, a line of 256 MB", "x.gz", long_line, partial(built_in, "libsvm"))
     yield Case("libsvm.bz2, a line of 256 MB", "x.bz2", bz2.compress(b"0" * (1 << 26)) * 4, own)
     rows = bz2.compress(b"1 1:1\n" * (1 << 22))
     yield Case("libsvm.bz2, 10^8 rows", "x.bz2", rows * 24, partial(built_in, "libsvm"))
@@ -480,15 +427,8 @@ def _beyond() -> bytes:
 
 _LOADED = [
     *("pandas", "pyarrow.csv", "pyarrow.compute", "pyarrow.parquet", "scipy.io", "sklearn.datasets"),
-    *(
-        "replifed.logs.histories",
-        "replifed.logs.reading",
-        "replifed.claims.files",
-        "replifed.data.own",
-        "replifed.data.parse",
-        "replifed.data.texts",
-    ),
-    *("replifed.settings.reading", "replifed.store.tuned"),
+    *("replifed.logs.histories", "replifed.logs.reading", "replifed.claims.files", "replifed.data.own"),
+    *("replifed.data.parse", "replifed.data.texts", "replifed.settings.reading", "replifed.store.tuned"),
 ]
 
 

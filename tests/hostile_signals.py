@@ -48,7 +48,7 @@ def job_of(process: subprocess.Popen[str], folder: Path) -> psutil.Process | Non
     while process.poll() is None:
         for one in psutil.Process(process.pid).children(recursive=True):
             try:
-                if "--settings" in one.cmdline() and "python" in one.name():
+                if one.cmdline()[1:4] == ["-m", "replifed", "job"]:
                     return one
             except psutil.Error:
                 continue
@@ -111,7 +111,7 @@ def killed_job(folder: Path) -> str | None:
     said = process.communicate()[0]
     if "the job was killed, as the system does when memory runs out" not in said:
         return f"memory is not named: {said[-300:]}"
-    if "--settings" in said:
+    if "replifed job" in said:
         return "the whole command is shown"
     return next_call(folder)
 
@@ -128,18 +128,6 @@ def two_calls(folder: Path) -> str | None:
     if second.returncode == 0 or f"(process {first.pid}, since 2" not in line:
         return f"the other call is not named: {said[-300:]}"
     return None if first.returncode == 0 else "the first call failed"
-
-
-def refused(folder: Path, words: tuple[str, ...], says: str) -> str | None:
-    """Give a call that cannot be."""
-    process = start(folder, words)
-    try:
-        said = process.communicate(timeout=120)[0]
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        return "hangs"
-    lines = [line for line in said.splitlines() if not line.startswith("Using workflow specific profile")]
-    return None if process.returncode and len(lines) == 1 and says in lines[0] else f"says {said[-300:]}"
 
 
 def no_home(folder: Path, home: str) -> str | None:
@@ -164,14 +152,6 @@ def kinds(folder: Path) -> dict[str, Callable[[], str | None]]:
         found[key] = partial(stopped, folder, MAKE, signal.SIGINT, True, wait)
     found["a job killed"] = partial(killed_job, folder)
     found["two calls"] = partial(two_calls, folder)
-    for words in (("make", "fedplt", "--cores", "0"), ("make", "fedplt", "-c", "-1")):
-        found[f"replifed {' '.join(words)}"] = partial(
-            refused, folder, ("-m", "replifed", *words), "at least 1"
-        )
-    for words in (("all", "--cores", "0"), ("all", "-j0"), ("-c", "-3", "all")):
-        found[f"snakemake {' '.join(words)}"] = partial(
-            refused, folder, ("-m", "snakemake", *words), "at least 1"
-        )
     for home in ("/proc/nowhere", "/dev/null"):
         found[f"home {home}"] = partial(no_home, folder, home)
     return found

@@ -48,6 +48,7 @@ OPTIONS = {
     "all --config papers=[fedht": "--config papers, line ",
     "all --cores 0": "--cores 0: no job can run; give at least 1",
     "all -j 0": "--jobs 0: no job can run",
+    "all -c -3": "at least 1",
 }
 FIGURES = "(known: bias, fig1, fig2, fig3, "
 TARGETS = {

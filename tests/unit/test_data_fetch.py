@@ -496,19 +496,23 @@ def test_broken_transfer_is_tried_again(tmp_path, server, monkeypatch):
     assert left(tmp_path) == KEPT
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        *("head a byte at a time", "endless", "endless body of a redirect", "silent in the body", "bomb"),
-        *("length in words", "length above the limit", "redirect to half a bracket", "status with an escape"),
-        *("cut, then resumed", "cut, then resumed with other content", "cut, then resumed elsewhere"),
-    ],
+QUICK = (
+    *("head a byte at a time", "endless", "endless body of a redirect", "silent in the body", "bomb"),
+    *("length in words", "length above the limit", "redirect to half a bracket", "status with an escape"),
+    *("cut, then resumed", "cut, then resumed with other content", "cut, then resumed elsewhere"),
 )
+ANSWERS = [
+    pytest.param(one, marks=[pytest.mark.on_demand] * (one not in QUICK)) for one in hostile_servers.ANSWERS
+]
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
 def test_a_hostile_server_ends_in_the_right_file_or_in_one_line(monkeypatch, kind):
     monkeypatch.setattr(downloading, "_GRACE", 3)
     monkeypatch.setattr(downloading, "_TIMEOUT", (1, 1))
     monkeypatch.setattr(downloading, "_PAUSES", (0, 0))
-    assert hostile_servers.kinds()[kind]() is None
+    for known in [True] if kind in QUICK else [True, False]:
+        assert hostile_servers.fault(hostile_servers.Server(), kind, known) is None
 
 
 def test_one_of_two_files_missing(tmp_path, server):
