@@ -87,12 +87,7 @@ FAULTS = [
     (f"{simulation}.tuning.steps", [1, 0], "steps[1]: 0", "above 0"),
     (f"{simulation}.tuning.common_fraction", 0, "above 0"),
     (f"{simulation}.tuning.replicates", [101, 2], "2 would be both"),
-    (
-        f"{simulation}.full_batch_replicates",
-        [101],
-        "tuning.replicates: ",
-        "101 would be both",
-    ),
+    (f"{simulation}.full_batch_replicates", [101], "tuning.replicates: ", "101 would be both"),
     (f"{simulation}.levels", [[0.1]], "levels[0]: [0.1]", "at least 2 long"),
     (f"{simulation}.local_steps", [3, 3], "without repeats"),
     (f"{simulation}.replicates", [], "at least 1 long"),
@@ -131,12 +126,7 @@ FAULTS = [
     ("fedht.artefacts.new", {"kind": "table"}, "runs, tuned, partitions"),
     ("fedht.artefacts.fig 1", {"kind": "table", "partitions": ["mnist"]}, "small letters"),
     ("fedht.artefacts.fig1.runs", {"simulaton1": ["fedht"]}, "did you mean 'simulation1'?"),
-    (
-        "fedht.artefacts.rates.runs",
-        {"planted": ["fedavg"]},
-        "'fedavg'",
-        "known: fedht, fediterht",
-    ),
+    ("fedht.artefacts.rates.runs", {"planted": ["fedavg"]}, "'fedavg'", "known: fedht, fediterht"),
     ("fedht.artefacts.tuning.tuned", {"planted": ["fedht"]}, '"planted"', "simulation1"),
     ("fedht.artefacts.table2.partitions", ["simulation1"], '"simulation1"', "mnist"),
 ]
@@ -500,8 +490,4 @@ def test_only_restricts_artefacts_claims_and_data_sets(whole):
     cut["fedht"]["only"] = ["fig5", "rates"]
     assert list(needs.artefacts(cut["fedht"])) == ["fig5", "rates"]
     assert Table(cut)["manifest:"].options["folders"] == ["data/raw/rcv1_binary"]
-    assert needs.claim_keys(cut["fedht"]) == [
-        "partition:rcv1",
-        "run:planted/fedht",
-        "run:planted/fediterht",
-    ]
+    assert needs.claim_keys(cut["fedht"]) == ["partition:rcv1", "run:planted/fedht", "run:planted/fediterht"]
