@@ -107,6 +107,7 @@ def chunked(*chunks: bytes, more: str = "") -> bytes:
     return head("Transfer-Encoding: chunked", *filter(None, [more])) + b"".join(chunks)
 
 
+MISSING = answer(b"", status="404 Not Found")
 WHOLE = b"%x\r\n" % N + GOOD + b"\r\n0\r\n\r\n"
 OTHER = GOOD.replace(b"0.5", b"0.7")
 ANSWERS: dict[str, Answer] = {
@@ -223,10 +224,20 @@ class Server:
         """Address of an answer."""
         return f"http://127.0.0.1:{self.listening.getsockname()[1]}/{name.replace(' ', '%20')}"
 
+    def answer_to(self, name: str) -> Answer:
+        """What is sent for a name."""
+        return ANSWERS.get(name.partition("?")[0], MISSING)
+
+    def close(self) -> None:
+        """Listen no more."""
+        self.listening.shutdown(socket.SHUT_RDWR)
+        self.listening.close()
+
     def _accept(self) -> None:
-        while True:
-            client, _ = self.listening.accept()
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+        with suppress(OSError):  # of a server that is closed
+            while True:
+                client, _ = self.listening.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
         with client, suppress(OSError):
@@ -239,7 +250,7 @@ class Server:
             if name.startswith("reset"):
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 return
-            sent = ANSWERS.get(name.partition("?")[0], answer(b"", status="404 Not Found"))
+            sent = self.answer_to(name)
             client.sendall(sent) if isinstance(sent, bytes) else sent(client.sendall, request, number)
             client.shutdown(socket.SHUT_WR)
             client.recv(1)  # until the other side has read it

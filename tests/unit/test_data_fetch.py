@@ -2,14 +2,13 @@
 
 import bz2
 import hashlib
-import http.server
 import json
 import re
 import shutil
 import socket
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,50 +48,27 @@ def surroundings(monkeypatch):
     monkeypatch.setenv("no_proxy", "*")
 
 
-class Server(http.server.ThreadingHTTPServer):
-    """A loopback server; it notes each request and can break off a transfer."""
+class Files(hostile_servers.Server):
+    """Serves files by name; it notes each request and can break off a transfer."""
 
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.files = {}
-        self.requests = []
-        self.break_after = []
+        self.files, self.requests, self.break_after = {}, [], []
         self.content_type = "application/octet-stream"
+        super().__init__()
 
-    def url(self, name):
-        return f"http://127.0.0.1:{self.server_address[1]}/{name}"
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        server = self.server
-        server.requests.append(self.path)
-        content = server.files.get(self.path[1:])
-        if content is None:
-            self.send_error(404)
-            return
-        self.send_response(200)
-        self.send_header("Content-Type", server.content_type)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        body = content
-        if server.break_after:
-            body = body[: server.break_after.pop(0)]
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
+    def answer_to(self, name):
+        self.requests.append(f"/{name}")
+        if name not in self.files:
+            return hostile_servers.MISSING
+        whole = hostile_servers.answer(self.files[name], f"Content-Type: {self.content_type}")
+        lost = len(self.files[name]) - self.break_after.pop(0) if self.break_after else 0
+        return whole[: len(whole) - lost]
 
 
 @pytest.fixture
 def server():
-    server = Server()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with closing(Files()) as made:
+        yield made
 
 
 def toy(*files, substitute=False, **changes):
@@ -470,8 +446,9 @@ def test_a_hostile_server_ends_in_the_right_file_or_in_one_line(monkeypatch, kin
     monkeypatch.setattr(downloading, "_GRACE", 3)
     monkeypatch.setattr(downloading, "_TIMEOUT", (1, 1))
     monkeypatch.setattr(downloading, "_PAUSES", (0, 0))
-    for known in [True] if kind in QUICK else [True, False]:
-        assert hostile_servers.fault(hostile_servers.Server(), kind, known) is None
+    with closing(hostile_servers.Server()) as made:
+        for known in [True] if kind in QUICK else [True, False]:
+            assert hostile_servers.fault(made, kind, known) is None
 
 
 @pytest.mark.parametrize("step", ["read_form", "copyfile", "write_record"])
