@@ -145,7 +145,9 @@ def test_the_problem_of_ones_own_data_is_that_of_its_loss(loss):
     np.testing.assert_allclose(solution(made)[0], found, atol=1e-6)
 
 
-@pytest.mark.parametrize(("method", "loss"), zip(METHODS, cycle(["least_squares", "softmax"])))
+@pytest.mark.parametrize(
+    ("method", "loss"), [*zip(METHODS, cycle(["least_squares", "softmax"]), strict=False)]
+)
 def test_every_method_of_the_comparison_descends_on_it(loss, method):
     rng = np.random.default_rng(0)
     features = rng.normal(size=(60, 4))
