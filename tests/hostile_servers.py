@@ -1,25 +1,18 @@
-"""Servers that do anything: each kind of answer ends in the right file, or in one line.
-
-`python tests/hostile_servers.py [NAME ...]` prints a table of all kinds, by the limits of users: ten minutes.
-"""
+"""Servers that do anything, for tests/unit/test_data_fetch.py."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import os
 import resource
 import socket
 import struct
-import sys
 import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from functools import partial
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from replifed.data.catalogue import Counts, Dataset, Form, RawFile
@@ -114,6 +107,7 @@ def chunked(*chunks: bytes, more: str = "") -> bytes:
     return head("Transfer-Encoding: chunked", *filter(None, [more])) + b"".join(chunks)
 
 
+MISSING = answer(b"", status="404 Not Found")
 WHOLE = b"%x\r\n" % N + GOOD + b"\r\n0\r\n\r\n"
 OTHER = GOOD.replace(b"0.5", b"0.7")
 ANSWERS: dict[str, Answer] = {
@@ -210,6 +204,7 @@ ANSWERS: dict[str, Answer] = {
     "cut, then resumed with other content": resumed(OTHER, etag='"1"'),
     "cut, then resumed elsewhere": resumed(GOOD, etag='"1"', start=900),
     "cut, resumed by a weak tag": resumed(GOOD, etag='W/"1"'),
+    "reset": b"",
 }
 RIGHT = {
     *("good", "no length", "chunks", "chunks and a length", "redirect", "redirect by 308", "cut, then good"),
@@ -229,10 +224,20 @@ class Server:
         """Address of an answer."""
         return f"http://127.0.0.1:{self.listening.getsockname()[1]}/{name.replace(' ', '%20')}"
 
+    def answer_to(self, name: str) -> Answer:
+        """What is sent for a name."""
+        return ANSWERS.get(name.partition("?")[0], MISSING)
+
+    def close(self) -> None:
+        """Listen no more."""
+        self.listening.shutdown(socket.SHUT_RDWR)
+        self.listening.close()
+
     def _accept(self) -> None:
-        while True:
-            client, _ = self.listening.accept()
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+        with suppress(OSError):  # of a server that is closed
+            while True:
+                client, _ = self.listening.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
         with client, suppress(OSError):
@@ -242,30 +247,13 @@ class Server:
             name = request.split()[1].decode().strip("/").replace("%20", " ")
             number = self.counts.get(name, 0)
             self.counts[name] = number + 1
-            if name == "reset":
+            if name.startswith("reset"):
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 return
-            sent = ANSWERS.get(name.partition("?")[0], answer(b"", status="404 Not Found"))
+            sent = self.answer_to(name)
             client.sendall(sent) if isinstance(sent, bytes) else sent(client.sendall, request, number)
             client.shutdown(socket.SHUT_WR)
             client.recv(1)  # until the other side has read it
-
-
-@contextmanager
-def no_proxies() -> Iterator[None]:
-    """Environment in which downloads are allowed, and go straight to this machine."""
-    names = [name for name in os.environ if name.lower().endswith("_proxy")]
-    before = {
-        name: os.environ.pop(name)
-        for name in (*names, "REPLIFED_OFFLINE", "REPLIFED_MIRROR")
-        if name in os.environ
-    }
-    os.environ["no_proxy"] = "*"
-    try:
-        yield
-    finally:
-        del os.environ["no_proxy"]
-        os.environ.update(before)
 
 
 def fault(server: Server, name: str, known: bool, seconds: float = 75) -> str | None:
@@ -301,27 +289,3 @@ def fault(server: Server, name: str, known: bool, seconds: float = 75) -> str | 
 
 def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-
-
-def kinds() -> dict[str, Callable[[], str | None]]:
-    """Each kind, by name: a function that returns what is wrong with how it ends, or None."""
-    server = Server()
-    names = (*ANSWERS, "reset")
-    known = {name: partial(fault, server, name, True) for name in names}
-    return {**known, **{f"{name}; no hash is known": partial(fault, server, name, False) for name in names}}
-
-
-def main(*names: str) -> int:
-    """Print a table of all kinds, or of those named; return the number of faults."""
-    every = kinds()
-    with no_proxies(), ThreadPoolExecutor(16) as pool:
-        found = {name: pool.submit(every[name]) for name in names or every}
-        for name, one in found.items():
-            print(f"{name:60}  {one.result() or 'held'}")
-    faults = sum(one.result() is not None for one in found.values())
-    print(f"{len(found) - faults} of {len(found)} held")
-    return faults
-
-
-if __name__ == "__main__":
-    sys.exit(min(main(*sys.argv[1:]), 1))

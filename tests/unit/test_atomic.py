@@ -24,11 +24,7 @@ def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path):
 
 @pytest.mark.parametrize(
     ("code", "said"),
-    [
-        (errno.ENOSPC, "the disk is full"),
-        (errno.EROFS, "read-only"),
-        (errno.EACCES, "permission denied"),
-    ],
+    [(errno.ENOSPC, "the disk is full"), (errno.EROFS, "read-only"), (errno.EACCES, "permission denied")],
 )
 def test_a_full_or_read_only_folder_is_named(tmp_path, code, said):
     path = tmp_path / "deep" / "out.txt"

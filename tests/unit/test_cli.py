@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
 import re
 import subprocess
 import sys
 import types
-from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -24,7 +22,6 @@ from replifed.data.catalogue import CATALOGUE
 from replifed.errors import DataError
 from replifed.papers import jobs
 from replifed.papers.inputs import Inputs
-from replifed.settings import checks as config
 from replifed.store import FORMAT
 from replifed.store.provenance import config_hash
 
@@ -35,29 +32,50 @@ ROOT = Path(__file__).parents[2]
 def calls(monkeypatch):
     """Replace what the handlers call, and return the list of calls."""
     made = []
+    for name in ("fetch", "parse"):
 
-    def recorder(name, real):
-        def record(*positional, **named):
+        def record(*positional, name=name, **named):
             made.append((name, positional, named))
             return {"form": "", "kind": "", "files": [], "counts": {}}
 
-        record.__signature__ = inspect.signature(real)
-        return record
-
-    replaced = {
-        "replifed.data.fetch": ["fetch"],
-        "replifed.data.parse": ["parse"],
-    }
-    for module, names in replaced.items():
-        for name in names:
-            real = getattr(import_module(module), name)
-            monkeypatch.setattr(f"{module}.{name}", recorder(name, real))
-    monkeypatch.setattr(
-        subprocess,
-        "Popen",
-        lambda words, **_: made.append(("snakemake", words)) or types.SimpleNamespace(wait=lambda: 0),
-    )
+        monkeypatch.setattr(f"replifed.data.{name}.{name}", record)
+    ended = types.SimpleNamespace(wait=lambda: 0)
+    monkeypatch.setattr(subprocess, "Popen", lambda words, **_: made.append(("snakemake", words)) or ended)
     return made
+
+
+REFUSED = [
+    ("run fedth mnist fedht", "unknown paper 'fedth'; did you mean 'fedht'?"),
+    ("run fedht mnits fedht", "unknown experiment 'mnits'; did you mean 'mnist'?"),
+    ("run fedht mnist fedht --cores two", "two: give a whole number, at least 1"),
+    ("list --paper fedth", "unknown paper 'fedth'"),
+    ("list artefact", "did you mean 'artefacts'?"),
+    ("job run:fedht/mnist/fedht", "only the workflow does jobs: "),
+    ("data fetch mnist --policy reel", "'real'? (known: auto, real, surrogate)"),
+    ("clams", "unknown command 'clams'; did you mean 'claims'?; see `replifed --help`"),
+    ("claims chek", "unknown command 'chek'; did you mean 'check'?; see `replifed claims --help`"),
+    (
+        "claims --file CLAIMS --why demo.table1.rates",
+        "unknown claim or statement 'demo.table1.rates'; did you",
+    ),
+    ("claims --file CLAIMS --verdict nearly", "unknown verdict 'nearly'"),
+    ("make", "required: NAME; see `replifed make --help`"),
+    ("make fedplt/fig3 --smal", "unrecognized arguments: --smal; see"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), REFUSED)
+def test_a_call_that_cannot_be_is_one_line_and_status_2(calls, capsys, tmp_path, words, message):
+    if "CLAIMS" in words:
+        tables.write(tmp_path / "claims.csv", COLUMNS, planted_paper.rows())
+    words = [str(tmp_path / "claims.csv") if word == "CLAIMS" else word for word in words.split()]
+    try:
+        status = cli.main(words)
+    except SystemExit as ended:
+        status = ended.code
+    error = capsys.readouterr().err
+    assert status == 2 and message in error
+    assert error.startswith("replifed: error: ") and error.count("\n") == 1
 
 
 def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
@@ -68,44 +86,6 @@ def test_run_by_hand_asks_snakemake_for_the_history(calls, capsys):
     snakemake = ["-m", "replifed.workflow.quietly", target, "--cores", "2"]
     assert command[1:] == [*snakemake, "--configfile", "config/small.yaml"]
     assert capsys.readouterr().out == f"{target}\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["run", "fedth", "mnist", "fedht"], "unknown paper 'fedth'; did you mean 'fedht'?"),
-        (["run", "fedht", "mnits", "fedht"], "unknown experiment 'mnits'; did you mean 'mnist'?"),
-        (["list", "--paper", "fedth"], "unknown paper 'fedth'"),
-        (["job", "run:fedht/mnist/fedht"], "only the workflow does jobs: "),
-    ],
-)
-def test_a_fault_of_the_user_is_one_line_and_status_2(calls, capsys, words, message):
-    assert cli.main(words) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("replifed: error: ")
-    assert error.count("\n") == 1
-    assert message in error
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["data", "fetch", "mnist", "--policy", "reel"], "'real'? (known: auto, real, surrogate)"),
-        (["clams"], "unknown command 'clams'; did you mean 'claims'?; see `replifed --help`"),
-        (["claims", "chek"], "unknown command 'chek'; did you mean 'check'?; see `replifed claims --help`"),
-        (["list", "artefact"], "did you mean 'artefacts'?"),
-        (["make"], "required: NAME; see `replifed make --help`"),
-        (["make", "fedplt/fig3", "--smal"], "unrecognized arguments: --smal; see"),
-        (["run", "fedht", "mnist", "fedht", "--cores", "two"], "two: give a whole number, at least 1"),
-    ],
-)
-def test_a_malformed_call_is_one_line_and_status_2(capsys, words, message):
-    with pytest.raises(SystemExit) as caught:
-        cli.main(words)
-    assert caught.value.code == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.startswith("replifed: error: ") and error.count("\n") == 1
 
 
 def test_changed_settings_are_named_and_what_they_make_lies_apart(calls, capsys):
@@ -153,16 +133,6 @@ def test_why_says_what_decided(tmp_path, capsys, name):
     assert [told for told in WHY[name] if told not in said] == []
 
 
-def test_why_and_verdicts_of_unknown_names_are_refused_with_the_known_ones(tmp_path, capsys):
-    tables.write(tmp_path / "claims.csv", COLUMNS, planted_paper.rows())
-    words = ["claims", "--file", str(tmp_path / "claims.csv")]
-    assert cli.main([*words, "--why", "demo.table1.rates"]) == 2
-    assert "unknown claim or statement 'demo.table1.rates'; did you mean" in capsys.readouterr().err
-    assert cli.main([*words, "--verdict", "nearly"]) == 2
-    said = capsys.readouterr().err
-    assert all(name in said for name in ("conditional", "deviates", "fails", "holds", "untestable"))
-
-
 def shown(capsys, *words):
     assert cli.main(["claims", *words]) == 0
     return capsys.readouterr().out
@@ -186,7 +156,6 @@ def test_statements_are_listed_main_ones_first_and_claims_if_all_are_asked_for(t
     assert sorted(line.split()[2] for line in said.splitlines() if line[:1] == "✗") == sorted(failing)
 
 
-@pytest.mark.parametrize("columns", [60, 100])
 @pytest.mark.parametrize(
     ("words", "most"),
     [
@@ -197,12 +166,12 @@ def test_statements_are_listed_main_ones_first_and_claims_if_all_are_asked_for(t
         ("--why fedplt.fig3.zeta", 60),
     ],
 )
-def test_answers_fit_a_screen_and_its_width(monkeypatch, capsys, words, most, columns):
-    monkeypatch.setenv("COLUMNS", str(columns))
+def test_answers_fit_a_screen_and_its_width(monkeypatch, capsys, words, most):
+    monkeypatch.setenv("COLUMNS", "60")
     lines = shown(capsys, "--reference", *words.split()).splitlines()
-    assert len(lines) <= most * (100 / columns)
+    assert len(lines) <= most * 100 / 60
     # A name is never broken.
-    assert [line for line in lines if len(line) > columns and len(line.split()) > 4] == []
+    assert [line for line in lines if len(line) > 60 and len(line.split()) > 4] == []
 
 
 def test_why_names_the_claims_that_decide_where_a_statement_and_a_claim_share_a_name(capsys):
@@ -233,43 +202,35 @@ EVERY = [name for name, one in CATALOGUE.items() if one.surrogate is not None]
 def test_data_fetch(calls, words, ids, changed):
     assert cli.main(["data", *words]) == 0
     plain = {} if "policy" in changed else {"policy": "auto", "mirror": None, "substitutes": False}
-    named = {**plain, **changed}
-    assert calls == [("fetch", (CATALOGUE[id_], Path("r")), named) for id_ in ids]
+    assert calls == [("fetch", (CATALOGUE[id_], Path("r")), {**plain, **changed}) for id_ in ids]
 
 
-def test_data_parse_writes_beside_the_raw_folder(calls):
+def test_data_parse_and_all(calls):
+    """A parsed file lies beside the raw folder, if it has no name."""
     assert cli.main(["data", "parse", "mnist", "--raw-dir", "store/raw"]) == 0
     assert cli.main(["data", "parse", "mnist", "--out", "m.npz"]) == 0
+    assert cli.main(["data", "all", "--cores", "3"]) == 0
     mnist = CATALOGUE["mnist"]
     assert calls[0] == ("parse", (mnist, Path("store/raw"), Path("store/parsed/mnist.npz")), {})
     assert calls[1] == ("parse", (mnist, Path("data/raw"), Path("m.npz")), {})
-
-
-def test_data_all_asks_snakemake(calls):
-    assert cli.main(["data", "all", "--cores", "3"]) == 0
-    assert calls[0][1][2:] == ["replifed.workflow.quietly", "data", "--cores", "3"]
-
-
-@pytest.mark.parametrize("words", [["data"], ["data", "status"]])
-def test_data_status_names_every_data_set(words, capsys, tmp_path):
-    assert cli.main([*words, "--raw-dir", str(tmp_path)]) == 0
-    assert "mnist" in capsys.readouterr().out
+    assert calls[2][1][2:] == ["replifed.workflow.quietly", "data", "--cores", "3"]
 
 
 @pytest.mark.parametrize(
-    ("what", "expected"),
+    ("words", "expected"),
     [
-        ("papers", ["fedht"]),
-        ("methods", ["fedht", "fediterht", "distributed_iht", "fedavg"]),
-        ("datasets", ["mnist", "rcv1_binary"]),
-        ("artefacts", ["figures/fedht/fig1.pdf", "figures/fedht/table2.md", "table1 is not computed"]),
+        ("list papers", ["fedht"]),
+        ("list methods", ["fedht", "fediterht", "distributed_iht", "fedavg"]),
+        ("list datasets", ["mnist", "rcv1_binary"]),
+        ("list artefacts", ["figures/fedht/fig1.pdf", "figures/fedht/table2.md", "table1 is not computed"]),
+        ("data --raw-dir nowhere", ["mnist"]),
+        ("data status --raw-dir nowhere", ["mnist"]),
     ],
 )
-def test_list(what, expected, capsys):
-    assert cli.main(["list", what]) == 0
+def test_list(words, expected, capsys):
+    assert cli.main(words.split()) == 0
     out = capsys.readouterr().out
-    for name in expected:
-        assert name in out
+    assert [name for name in expected if name not in out] == []
 
 
 @pytest.mark.parametrize(
@@ -277,6 +238,7 @@ def test_list(what, expected, capsys):
     [
         (DataError("first\nsecond"), 2, "replifed: error: first\n  second\n"),
         (KeyboardInterrupt(), 130, "replifed: interrupted; give the same command again to go on\n"),
+        (ZeroDivisionError(), None, ""),  # a bug keeps its traceback
     ],
 )
 def test_how_errors_end(monkeypatch, capsys, raised, status, text):
@@ -284,17 +246,39 @@ def test_how_errors_end(monkeypatch, capsys, raised, status, text):
         raise raised
 
     monkeypatch.setattr("replifed.data.parse.parse", fail)
-    assert cli.main(["data", "parse", "mnist", "--raw-dir", "r"]) == status
-    assert capsys.readouterr().err == text
+    words = ["data", "parse", "mnist", "--raw-dir", "r"]
+    if status is None:
+        with pytest.raises(ZeroDivisionError):
+            cli.main(words)
+    else:
+        assert cli.main(words) == status and capsys.readouterr().err == text
 
 
-def test_a_bug_keeps_its_traceback(monkeypatch):
-    def fail(*_, **__):
-        raise ZeroDivisionError
+def changing(*keys, to):
+    """A change of an entry of a searched outcome; its hash fits where an entry is taken out."""
 
-    monkeypatch.setattr("replifed.data.parse.parse", fail)
-    with pytest.raises(ZeroDivisionError):
-        cli.main(["data", "parse", "mnist", "--raw-dir", "r"])
+    def change(found):
+        inner = found
+        for key in keys[:-1]:
+            inner = inner[key]
+        if to is None:
+            del inner[keys[-1]]
+            if keys[0] != "meta":
+                del found["meta"]["content_hash"]
+                found["meta"]["content_hash"] = config_hash(found)
+        else:
+            inner[keys[-1]] = to
+
+    return change
+
+
+NONE_SUCH, ALTERED = "not the outcome of a step-size search", "altered since it was written"
+
+
+TOO_LARGE = (
+    f'{{"method": "fedavg", "step": 1e999, "meta": {{"format": {FORMAT}, "settings": {{}}, '
+    '"data": {"kind": "", "stamp": ""}, "content_hash": ""}}'
+)
 
 
 def commands(parser, words=()):
@@ -318,27 +302,11 @@ def test_every_command_has_help_with_an_example(words, capsys):
     assert f"example:\n  replifed {' '.join(words)}" in capsys.readouterr().out
 
 
-def test_the_first_help_names_every_command(capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["--help"])
-    out = capsys.readouterr().out
-    assert "examples:" in out
-    for words in COMMANDS:
-        assert words[0] in out
-
-
 def test_the_command_line_imports_nothing_heavy():
     code = "import sys, replifed.cli; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"numpy", "scipy", "pandas", "yaml", "pydantic", "snakemake", "matplotlib", "sklearn", "requests"}
     assert not heavy & set(done.stdout.split())
-
-
-def test_python_m_is_the_same_command():
-    done = subprocess.run(
-        [sys.executable, "-m", "replifed", "--version"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith("replifed ")
 
 
 @pytest.fixture
@@ -377,53 +345,30 @@ def test_a_run_takes_the_step_that_was_tuned(searched):
     assert inputs.data_kind("mnist") == ("synthetic", "")
 
 
-def without(*keys):
-    """A change that takes an entry out of a searched outcome, with a hash that fits."""
-
-    def change(found):
-        del found["meta"]["content_hash"]
-        inner = found
-        for key in keys[:-1]:
-            inner = inner[key]
-        del inner[keys[-1]]
-        found["meta"]["content_hash"] = config_hash(found)
-
-    return change
-
-
-DAMAGED = {
-    "truncated": ('{"levels": {', "not a sound JSON file"),
-    "empty": ("", "not a sound JSON file"),
-    "not a number": (
-        lambda found: found["levels"][""].update(step=float("nan")),
-        "not the outcome of a step-size search",
-    ),
-    "foreign": ('{"a": 1}', "lacks 'method'"),
-    "a list": ("[]", "not the outcome of a step-size search"),
-    "no provenance": ('{"method": "fedavg", "meta": []}', "not the outcome of a step-size search"),
-    "too large a number": (
-        '{"method": "fedavg", "step": 1e999, '
-        f'"meta": {{"format": {FORMAT}, '
-        '"settings": {}, "data": {"kind": "", "stamp": ""}, "content_hash": ""}}',
-        "not the outcome of a step-size search",
-    ),
-    "no levels": (without("levels"), "lacks 'levels'"),
-    "no step": (without("levels", "", "step"), "lacks 'step'"),
-    "another shape": (lambda found: found.update(levels=[]), "altered since it was written"),
-    "no hash": (lambda found: found["meta"].pop("content_hash"), "lacks 'content_hash'"),
-    "another kind of data": (
-        lambda found: found["meta"]["data"].update(kind="original"),
-        "altered since it was written",
-    ),
-    "another step": (lambda found: found["levels"][""].update(step=1), "altered since it was written"),
-}
+DAMAGED = [
+    ('{"levels": {', "not a sound JSON file"),
+    ("", "not a sound JSON file"),
+    (TOO_LARGE, NONE_SUCH),
+    ('{"a": 1}', "lacks 'method'"),
+    ("[]", NONE_SUCH),
+    ('{"method": "fedavg", "meta": []}', NONE_SUCH),
+    (changing("levels", "", "step", to=float("nan")), NONE_SUCH),
+    (changing("levels", to=None), "lacks 'levels'"),
+    (changing("levels", "", "step", to=None), "lacks 'step'"),
+    (changing("meta", "content_hash", to=None), "lacks 'content_hash'"),
+    (changing("levels", to=[]), ALTERED),
+    (changing("levels", "", "step", to=1), ALTERED),
+    (changing("meta", "data", "kind", to="original"), ALTERED),
+    (None, "No such file"),
+]
 
 
-@pytest.mark.parametrize("damage", DAMAGED)
-def test_a_damaged_search_is_named(searched, damage):
+@pytest.mark.parametrize(("change", "message"), DAMAGED)
+def test_a_damaged_search_is_named(searched, change, message):
     file, run = searched
-    change, message = DAMAGED[damage]
-    if isinstance(change, str):
+    if change is None:
+        file.unlink()
+    elif isinstance(change, str):
         file.write_text(change)
     else:
         found = json.loads(file.read_text())
@@ -432,9 +377,8 @@ def test_a_damaged_search_is_named(searched, damage):
     with pytest.raises(DataError) as caught:
         run()
     error = str(caught.value)
-    assert error.startswith(f"{file}: ") and "\n" not in error
-    assert message in error
-    assert "delete it and run the workflow again" in error
+    assert str(file) in error and message in error and "\n" not in error
+    assert change is None or "delete it and run the workflow again" in error
     with pytest.raises(DataError, match=re.escape(str(file))):
         assert Inputs({"tuned:mnist/fedavg": [file]}).tuned("mnist", "fedavg")["levels"][""]["step"]
 
@@ -453,13 +397,6 @@ def test_the_search_of_something_else_is_refused(searched, changed, message):
         run(**changed)
 
 
-def test_a_search_that_cannot_be_read_is_named(searched):
-    file, run = searched
-    file.unlink()
-    with pytest.raises(DataError, match=f"cannot read {re.escape(str(file))}: No such file"):
-        run()
-
-
 def test_a_raw_folder_on_an_unmounted_disk_is_named(capsys, tmp_path):
     link = tmp_path / "raw"
     link.symlink_to(tmp_path / "disk")
@@ -471,24 +408,16 @@ def test_a_raw_folder_on_an_unmounted_disk_is_named(capsys, tmp_path):
         assert error.count("\n") == 1
 
 
-def test_an_artefact_is_made_by_its_name():
-    checked = config.load([ROOT / "config/small.yaml"], root=ROOT)
-    assert make.files("fedplt/fig3", checked)[0] == "figures/small/fedplt/fig3.pdf"
-    assert make.files("fedplt/table2", checked)[0] == "figures/small/fedplt/table2.md"
-    assert make.files("fedplt", checked) == make.files("all", checked) == []
-
-
 def test_of_many_claims_on_an_artefact_the_worst_are_shown():
     verdicts = {"a": "holds", "b": "unchecked", "c": "fails", "d": "inconclusive", "e": "holds", "f": "fails"}
-    empty = dict.fromkeys(("measured", "published"), "")
+    empty = {"measured": "", "published": "", "statement": "Says. " * 30}
     rows = [
-        empty
-        | {"id": f"p.{name}", "verdict": one, "main": "yes" * (name in "fe"), "statement": "Says. " * 30}
+        empty | {"id": f"p.{name}", "verdict": one, "main": "yes" * (name in "fe")}
         for name, one in verdicts.items()
     ]
     few, many = ([*make._worst_first("p/fig1", rows, "small", " --small", every)] for every in (False, True))
     assert few[0] == "6 claims on p/fig1 at scale small: 2 fails, 1 inconclusive, 1 unchecked, 2 holds"
     assert [line.split()[2] for line in few[1:-3:2]] == ["p.f", "p.c", "p.d", "p.b", "p.e"]
-    assert all(line.startswith("    Says.") and len(line) <= 104 for line in few[2:-3:2])
+    assert all(len(line) <= 104 for line in few[2:-3:2])
     assert few[-3] == "... and 1 more, which --all prints" and few[-2].endswith("`replifed make p.f --small`")
-    assert [line.split()[2] for line in many[1:-2:2]][-1] == "p.a" and len(many) == 1 + 2 * 6 + 2
+    assert len(many) == 1 + 2 * 6 + 2

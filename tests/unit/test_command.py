@@ -12,7 +12,7 @@ import pytest
 from replifed import cli
 from replifed.errors import ConfigError
 from replifed.settings import checks as config
-from replifed.workflow import command, quietly, screen
+from replifed.workflow import command, screen
 from replifed.workflow.jobs import Table
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +48,7 @@ OPTIONS = {
     "all --config papers=[fedht": "--config papers, line ",
     "all --cores 0": "--cores 0: no job can run; give at least 1",
     "all -j 0": "--jobs 0: no job can run",
+    "all -c -3": "at least 1",
 }
 FIGURES = "(known: bias, fig1, fig2, fig3, "
 TARGETS = {
@@ -187,10 +188,8 @@ def test_a_failed_job_says_its_own_line_once(text, tmp_path, monkeypatch):
         log.write_text(text)
     formatter = screen.FailuresOnce(logging.Formatter())
     last = f"failed: errata, which makes e.csv; its log: {log}"
-    assert formatter.format(failed_job(log, "replifed errata > e.log 2>&1")).splitlines() == [
-        *LOGS[text],
-        last,
-    ]
+    said = formatter.format(failed_job(log, "replifed errata > e.log 2>&1"))
+    assert said.splitlines() == [*LOGS[text], last]
     # A job that Ctrl-C has ended has not failed.
     with monkeypatch.context() as patch:
         patch.setattr(screen.interrupted, "is_set", lambda: True)
@@ -211,16 +210,3 @@ def test_what_snakemake_says_beside_it_is_left_out(tmp_path, monkeypatch):
     }
     for text, shown in said.items():
         assert formatter.format(logging.makeLogRecord({"msg": text})) == shown
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_a_terminal_is_told_that_jobs_are_planned_and_not_which_profile(monkeypatch, capsys, terminal):
-    monkeypatch.setattr(sys, "argv", ["snakemake", "all", "--cores", "1"])
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    command.of_process.cache_clear()
-    command.refuse_options()
-    command.of_process.cache_clear()
-    assert ("planning the jobs" in capsys.readouterr().err) == terminal
-    quietly.said("Using workflow specific profile profiles/default for setting", file=sys.stderr)
-    quietly.said("Unlocked working directory.", file=sys.stderr)
-    assert capsys.readouterr().err == "Unlocked working directory.\n"

@@ -1,20 +1,16 @@
 """The records of data sets are complete, consistent and cheap to import."""
 
 import re
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from replifed import cli
 from replifed.data.catalogue import CATALOGUE, _read, get
 from replifed.data.fetch import fetch
 from replifed.data.parse import PARSERS
 from replifed.data.pins import needs_pin
-from replifed.data.records import not_original, status_rows
 from replifed.data.surrogates import GENERATORS
 from replifed.errors import DataError
 
@@ -98,27 +94,3 @@ def test_unknown_names_are_explained():
 def test_record_with_a_wrong_key_is_named():
     with pytest.raises(DataError, match=r"catalogue\.yaml: toy: .*titel"):
         _read("toy: {titel: Toy, counts: {}, surrogate: {generator: clip}}")
-
-
-def test_catalogue_import_stays_light():
-    code = (
-        "import sys, replifed.data.catalogue, replifed.data.fetch; "
-        "print(*{'numpy', 'sklearn', 'scipy', 'requests', 'pandas'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
-
-
-def test_commands_and_status(tmp_path, capsys):
-    where = ["--raw-dir", str(tmp_path / "raw")]
-    assert cli.main(["data", "status", *where]) == 0
-    assert "not fetched" in capsys.readouterr().out
-    assert cli.main(["data", "fetch", "mushrooms", "--policy", "surrogate", *where]) == 0
-    assert cli.main(["data", "parse", "mushrooms", *where]) == 0
-    assert capsys.readouterr().out.startswith(
-        "mushrooms: surrogate\nmushrooms: surrogate, 8124 rows, 112 features"
-    )
-    rows = status_rows(tmp_path / "raw", ["mushrooms", "a9a"])
-    assert [row["kind"] for row in rows] == ["surrogate", "not fetched"]
-    assert not_original(rows[:1]) == "1 of 1 data sets is not original: mushrooms (surrogate)"
-    assert not_original([{"id": "a", "kind": "original"}]) == "every data set is original"

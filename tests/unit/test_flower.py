@@ -120,27 +120,15 @@ def test_flower_parts_of_a_method_in_its_own_file_go_with_it(tmp_path):
     assert repr(method_of(tmp_path / "app")) == "Damped(step=0.25, half=Half(share=0.5))"
 
 
-def test_flower_a_file_named_as_one_of_the_app_is_refused(tmp_path):
-    file = tmp_path / "method.py"
-    file.write_text(OWN, encoding="utf-8")
-    with pytest.raises(ReplifedError, match=r"method.py: the app has a method.py of its own; rename yours$"):
-        export(f"{file}:Damped", tmp_path / "app")
-    assert not (tmp_path / "app").exists()
-
-
-def test_flower_settings_that_are_no_code_are_refused(tmp_path):
-    file = tmp_path / "endless.py"
-    text = OWN.replace("    needs =", '    most: float = float("inf")\n\n    needs =')
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(ReplifedError, match=r"Damped\(step=0.25, most=inf\) is no code: give its example"):
-        export(f"{file}:Damped", tmp_path / "app")
-    assert not (tmp_path / "app").exists()
-
-
 def test_flower_what_cannot_be_exported_is_refused_and_leaves_nothing(tmp_path):
+    (tmp_path / "method.py").write_text(OWN, encoding="utf-8")
+    endless = OWN.replace("    needs =", '    most: float = float("inf")\n\n    needs =')
+    (tmp_path / "endless.py").write_text(endless, encoding="utf-8")
     for name, says in (
         ("fedprox", "FedProx has no client and server"),
         ("nobody", "unknown method 'nobody'"),
+        (f"{tmp_path}/method.py:Damped", r"method.py: the app has a method.py of its own; rename yours$"),
+        (f"{tmp_path}/endless.py:Damped", r"Damped\(step=0.25, most=inf\) is no code: give its example"),
     ):
         with pytest.raises(ReplifedError, match=says):
             export(name, tmp_path / "app")

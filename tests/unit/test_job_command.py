@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from replifed import cli
-from replifed.papers import jobs as steps
 from replifed.papers.fedmm.figures import TABLES
 from replifed.settings import checks as config
 from replifed.settings.needs import settings_for
@@ -81,35 +80,6 @@ def test_a_search_gets_that_of_its_leader(whole, do, calls):
     assert do(whole, key) == 0
     [(_, given, _)] = calls
     assert given[-1] == Path("results/fedmm/synthetic_heterogeneous/fedmm.tuned.json")
-
-
-def test_shares_of_a_run_are_joined(whole, do, calls):
-    shares = [f"share:fedht/simulation2/fedht.{number}" for number in range(1, 6)]
-    assert do(whole, *shares, "join:fedht/simulation2/fedht") == 0
-    assert [given[-1] for name, given, _ in calls if name == "run"] == [(n, 5) for n in range(1, 6)]
-    assert {given[2] for name, given, _ in calls if name == "run"} == {"fedht"}
-    parts = [Path(f"results/shares/fedht/simulation2/fedht.{number}.parquet") for number in range(1, 6)]
-    assert calls[-1] == ("join", (parts, Path("results/fedht/simulation2/fedht.parquet")), {})
-
-
-def test_figures_and_claims_get_files_by_the_names_that_they_have_for_them(whole, do, calls):
-    name = next(one.id for one in steps.claims_of("fedht") if one.artefact == "fig3").removeprefix("fedht.")
-    key = f"measure_claim:fedht/claims/{name}"
-    assert do(whole, "table:fedht/table2", key, "measure_claims:fedht") == 0
-    (_, drawn, _), (_, one, only), (_, every, none) = calls
-    settings = {**settings_for("artefact", whole["fedht"], "table2")}
-    outputs = {end: Path(f"figures/fedht/table2.{end}") for end in ("csv", "md", "tex")}
-    assert drawn[:4] == ("fedht", "table2", settings, "paper") and drawn[5] == outputs
-    assert drawn[4]["partition:mnist"] == [
-        Path(f"results/fedht/mnist/partition.{end}") for end in ("npz", "csv")
-    ]
-    assert drawn[4]["data:mnist"] == [Path("data/parsed/mnist.npz")]
-    environment = Path("results/fedht/environment.json")
-    assert only == {"only": name, "environment": None}
-    assert none == {"only": None, "environment": environment}
-    assert one[4] == Path(f"results/fedht/claims/{name}.csv") and every[4] == Path("results/fedht/claims.csv")
-    assert one[1] == every[1] == json.loads(json.dumps(settings_for("claims", whole["fedht"])))
-    assert set(one[3]) < set(every[3]) and "run:simulation1/fedht" in every[3]
 
 
 def test_what_is_made_of_all_papers_gets_what_they_left(whole, do, calls):

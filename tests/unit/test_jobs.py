@@ -220,11 +220,7 @@ def test_what_is_collected_has_statements_and_sentences_without_claims(demo, tmp
     tables.write(tmp_path / "demo.csv", COLUMNS, planted_paper.rows())
     out, statements, rest = (tmp_path / f"{name}.csv" for name in ("claims", "statements", "rest"))
     jobs.collect_claims([tmp_path / "demo.csv"], out, statements, rest)
-    assert [one["status"] for one in scores.read(statements)][:3] == [
-        "reproduced",
-        "reproduced",
-        "deviates",
-    ]
+    assert [one["status"] for one in scores.read(statements)][:3] == ["reproduced", "reproduced", "deviates"]
     assert rest.read_text() == "paper,place,statement,why\ndemo,Title,It is fast.,a title\n"
 
 

@@ -48,6 +48,46 @@ def test_forms_of_the_same_data_are_one_problem(form):
     assert other.loss(x)[0] == pytest.approx(np.mean(fits) + 0.05 * x[0] @ x[0])
     weighted = rf.problems.from_clients(data, l2=0.1, weights=[0.5, 0.2, 0.3])
     assert weighted.loss(x)[0] == pytest.approx(np.dot(fits, [0.5, 0.2, 0.3]) + 0.05 * x[0] @ x[0])
+    # Equally many samples may come as one array.
+    X, y = RNG.normal(size=(3, 5, 4)), RNG.normal(size=(3, 5))
+    one, pairs = (
+        rf.problems.from_clients(*of, loss="least_squares") for of in ((X, y), ([*zip(X, y, strict=True)],))
+    )
+    assert np.array_equal(one.loss(x), pairs.loss(x))
+
+
+NEWTON = rf.method("newton")
+
+
+MISTAKES = [
+    (
+        lambda: rf.problems.from_clients(CLIENTS, loss="logisitc"),
+        "unknown loss 'logisitc'; did you mean 'log",
+    ),
+    (lambda: rf.problems.from_clients([(X, y * np.nan) for X, y in CLIENTS]), "client 0: targets hold NaN"),
+    (lambda: rf.problems.from_clients(CLIENTS, l2="x"), "l2 = 'x': must be a number"),
+    (lambda: rf.method("fedavg", lr=0.1), "unknown setting of fedavg 'lr'"),
+    (lambda: rf.method("fedavg", step=0.1), "fedavg needs the setting local_steps"),
+    (lambda: rf.method("fedlin", solver="gradient"), "must be a local solver, such as"),
+    (lambda: rf.method("fedlin", solver=None), "must be a local solver, such as"),
+    (lambda: rf.method("fedgradmp", sparsity=2, local_steps=1, solver="x"), "must be one of exact, gd, sgd"),
+    (lambda: rf.method(None), "a method's name is None: must be a text"),
+    (lambda: rf.run(None, None, 2, seeds=0), "seeds = 0: must be a whole number"),
+    (lambda: rf.run(None, None, 2, seeds=[1, 2]), r"seeds = \[1, 2\]: must be a whole number"),
+    (lambda: rf.run(None, None, 0.5), "rounds = 0.5: must be a whole number"),
+    (lambda: rf.run("fedavg", None, 2), "a str is no method: make one with replifed.method"),
+    (lambda: rf.run(NEWTON, CLIENTS, 2), "a list is no problem: make one with"),
+    (lambda: rf.run(NEWTON, PROBLEM, 2, auditd=True), "'auditd'; did you mean 'audited'"),
+    (lambda: rf.run(NEWTON, PROBLEM, 2, cohort="ten"), "cohort = 'ten': must be"),
+    (lambda: rf.run(NEWTON, PROBLEM, 2, metrics=["gap"]), "must be functions by their names"),
+    (lambda: rf.run(NEWTON, PROBLEM, 2, metrics={"gap": 1}), "must be functions by their names"),
+    (lambda: rf.compare({}, None, 2), "no methods to compare"),
+    (lambda: rf.compare(["fedavg"], None, 2), "a list is given to compare: give {NAME: METHOD}"),
+    (lambda: rf.load(["a9a"]), "must be a text"),
+    (lambda: rf.split(np.ones((4, 2)), np.ones(3), "iid"), "must be"),
+    (lambda: rf.read("d.csv", l2=0), "l2 = 0: must be a number above 0"),
+    (lambda: rf.read("d.libsvm", drop=["id"]), "data of form libsvm have no columns by name"),
+]
 
 
 def test_floats_of_32_bits_are_kept_where_they_are_asked_for():
@@ -55,14 +95,6 @@ def test_floats_of_32_bits_are_kept_where_they_are_asked_for():
     half = rf.problems.from_clients(CLIENTS, l2=0.1, dtype=np.float32)
     assert half.dtype == np.float32 and half.gradient(x.astype(np.float32)).dtype == np.float32
     np.testing.assert_allclose(half.loss(x.astype(np.float32)), PROBLEM.loss(x), rtol=1e-5)
-
-
-def test_equally_many_samples_may_come_as_one_array():
-    X, y = RNG.normal(size=(3, 5, 4)), RNG.normal(size=(3, 5))
-    one = rf.problems.from_clients(X, y, loss="least_squares")
-    pairs = rf.problems.from_clients(list(zip(X, y, strict=True)), loss="least_squares")
-    x = RNG.normal(size=(1, 4))
-    assert one.loss(x) == pairs.loss(x)
 
 
 @pytest.mark.parametrize(
@@ -122,58 +154,11 @@ def test_the_table_says_what_stays_what_was_touched_and_how_many_runs_there_are(
     assert table["runs"].tolist() == [3, 1] and table["seeds"].tolist() == [3, 3]
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (
-            lambda: rf.problems.from_clients(CLIENTS, loss="logisitc"),
-            "unknown loss 'logisitc'; did you mean 'log",
-        ),
-        (
-            lambda: rf.problems.from_clients([(X, y * np.nan) for X, y in CLIENTS]),
-            "client 0: targets hold NaN",
-        ),
-        (lambda: rf.method("fedavg", lr=0.1), "unknown setting of fedavg 'lr'"),
-        (lambda: rf.method("fedavg", step=0.1), "fedavg needs the setting local_steps"),
-        (lambda: rf.run(None, None, 2, seeds=0), "seeds = 0: must be a whole number"),
-        (lambda: rf.run(None, None, 2, seeds=[1, 2]), r"seeds = \[1, 2\]: must be a whole number"),
-        (lambda: rf.run(None, None, 0.5), "rounds = 0.5: must be a whole number"),
-        (lambda: rf.compare({}, None, 2), "no methods to compare"),
-        (lambda: rf.compare(["fedavg"], None, 2), "a list is given to compare: give {NAME: METHOD}"),
-        (lambda: rf.run("fedavg", None, 2), "a str is no method: make one with replifed.method"),
-        (lambda: rf.run(rf.method("newton"), CLIENTS, 2), "a list is no problem: make one with"),
-        (lambda: rf.run(rf.method("newton"), PROBLEM, 2, auditd=True), "'auditd'; did you mean 'audited'"),
-        (lambda: rf.run(rf.method("newton"), PROBLEM, 2, cohort="ten"), "cohort = 'ten': must be"),
-        (
-            lambda: rf.run(rf.method("newton"), PROBLEM, 2, metrics=["gap"]),
-            "must be functions by their names",
-        ),
-        (
-            lambda: rf.run(rf.method("newton"), PROBLEM, 2, metrics={"gap": 1}),
-            "must be functions by their names",
-        ),
-        (lambda: rf.method("fedlin", solver="gradient"), "must be a local solver, such as"),
-        (lambda: rf.method("fedlin", solver=None), "must be a local solver, such as"),
-        (
-            lambda: rf.method("fedgradmp", sparsity=2, local_steps=1, solver="x"),
-            "must be one of exact, gd, sgd",
-        ),
-        (lambda: rf.method(None), "a method's name is None: must be a text"),
-        (lambda: rf.load(["a9a"]), "must be a text"),
-        (lambda: rf.split(np.ones((4, 2)), np.ones(3), "iid"), "must be"),
-        (lambda: rf.problems.from_clients(CLIENTS, l2="x"), "l2 = 'x': must be a number"),
-        (lambda: rf.read("d.csv", l2=0), "l2 = 0: must be a number above 0"),
-        (lambda: rf.read("d.libsvm", drop=["id"]), "data of form libsvm have no columns by name"),
-    ],
-)
+@pytest.mark.parametrize(("call", "says"), MISTAKES)
 def test_mistakes_are_refused_in_one_line(call, says):
     with pytest.raises(ReplifedError, match=says) as refusal:
         call()
     assert "\n" not in str(refusal.value)
-
-
-def test_a_solver_may_be_a_name():
-    assert rf.method("fedgradmp", sparsity=2, local_steps=1).solver == "exact"
 
 
 def test_labels_may_be_floats():

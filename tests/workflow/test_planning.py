@@ -111,48 +111,9 @@ def test_a_dry_run_of_all_is_the_plan_and_loads_no_numerics(whole):
     assert single(result.jobs) == single(planned(every))
 
 
-@pytest.fixture(scope="module")
-def asked(tmp_path_factory):
-    """What several targets at once need, in a folder in which nothing has been called yet."""
-    copy = copy_repository(tmp_path_factory.mktemp("asked"), papers=None)
-    targets = [
-        "figures/fedht/rates.pdf",
-        *(f"results/fedht/simulation1/{method}.tuned.json" for method in ("fedht", "fediterht")),
-        "results/fedmm/synthetic_heterogeneous/parameter_aggregation.tuned.json",
-        *(f"results/cross/{name}/giant.parquet" for name in experiments_of_giant()),
-    ]
-    result = copy.snakemake(*targets, "--dry-run", "--cores", "1")
-    assert result.status == 0, result.text
-    return result.jobs
-
-
 def experiments_of_giant():
     settings = config.load(root=ROOT)["cross"]["experiments"]
     return [name for name, one in settings.items() if "giant" in one["methods"]]
-
-
-def test_single_files_need_only_their_own_jobs(asked):
-    assert {job for job in asked if job.startswith("fedht: ")} == {
-        "fedht: run fedht on planted",
-        "fedht: run fediterht on planted",
-        "fedht: draw rates",
-        "fedht: tune fedht on simulation1",
-        "fedht: tune fediterht on simulation1",
-    }
-
-
-def test_a_search_that_goes_by_anothers_waits_for_that(asked):
-    assert {job for job in asked if job.startswith("fedmm: ")} == {
-        f"fedmm: tune {method} on synthetic_heterogeneous" for method in ("fedmm", "parameter_aggregation")
-    }
-
-
-def test_a_method_runs_on_all_experiments_of_a_paper_together(asked):
-    experiments = experiments_of_giant()
-    assert {job for job in asked if job.startswith("cross: ")} == {
-        f"cross: run giant on {', '.join(experiments)}",
-        *(f"cross: split the data of {name} between the clients" for name in experiments),
-    }
 
 
 def closing(paper):
@@ -207,16 +168,32 @@ def test_one_small_job_runs_a_method_on_all_experiments_that_have_it():
     assert not some.whole
 
 
-def test_a_single_small_target_of_each_paper_needs_only_its_own_jobs(whole):
-    asked = {
-        "cross/fig2": 10,  # nine methods, each on all data sets at once
-        "fedac/fig1": 5,
-        "fedgradmp/fig1": 2,
-        "fedht/rates": 3,
-        "fedmm/remark1": 3,
-        "fedplt/fig3": 2,
-        "qshed/bit_allocation": 2,
+def test_files_need_only_their_own_jobs_and_a_method_runs_on_all_experiments_of_a_paper_together(tmp_path):
+    """Of several targets at once, in a folder in which nothing has been called yet."""
+    experiments = experiments_of_giant()
+    targets = [
+        "figures/fedht/rates.pdf",
+        *(f"results/fedht/simulation1/{method}.tuned.json" for method in ("fedht", "fediterht")),
+        "results/fedmm/synthetic_heterogeneous/parameter_aggregation.tuned.json",
+        *(f"results/cross/{name}/giant.parquet" for name in experiments),
+    ]
+    result = copy_repository(tmp_path, papers=None).snakemake(*targets, "--dry-run", "--cores", "1")
+    assert result.status == 0, result.text
+    assert {job for job in result.jobs if job.partition(":")[0] in ("fedht", "fedmm", "cross")} == {
+        "fedht: draw rates",
+        *(f"fedht: run {method} on planted" for method in ("fedht", "fediterht")),
+        *(f"fedht: tune {method} on simulation1" for method in ("fedht", "fediterht")),
+        # A search that goes by another's waits for that.
+        *(f"fedmm: tune {name} on synthetic_heterogeneous" for name in ("fedmm", "parameter_aggregation")),
+        f"cross: run giant on {', '.join(experiments)}",
+        *(f"cross: split the data of {name} between the clients" for name in experiments),
     }
+
+
+def test_a_single_small_target_of_each_paper_needs_only_its_own_jobs(whole):
+    # Nine methods of the comparison, each on all data sets at once, and so on.
+    asked = {"cross/fig2": 10, "fedac/fig1": 5, "fedgradmp/fig1": 2, "fedht/rates": 3, "fedmm/remark1": 3}
+    asked |= {"fedplt/fig3": 2, "qshed/bit_allocation": 2}
     assert {name.partition("/")[0] for name in asked} == set(config.load(root=ROOT)["papers"])
     targets = (f"figures/small/{name}.csv" for name in asked)
     result = whole.snakemake(*targets, "--dry-run", *SMALL)
@@ -224,6 +201,18 @@ def test_a_single_small_target_of_each_paper_needs_only_its_own_jobs(whole):
     for name, jobs in asked.items():
         own = {job for job in result.jobs if job.startswith(name.partition("/")[0]) and "split" not in job}
         assert len(own) == jobs, own
+
+
+WRONG = [
+    (["all", "--config", "papers=[fedth]"], "papers: unknown paper 'fedth'; did you mean 'fedht'?"),
+    (
+        ["all", "--config", "fedht={experiments: {mnist: {batch: 0}}}"],
+        "fedht.experiments.mnist.batch: 0 is not allowed; expected an integer of at least 1 "
+        "(samples of a mini-batch); correct what follows --config",
+    ),
+    (["all", "--configfile", "twice.yaml"], "twice.yaml, line 2: the key 'scale' stands twice; "),
+    (["figures/fedht/fig9.pdf"], "unknown artefact of fedht 'fig9'; did you mean 'fig6'? (known: bias, "),
+]
 
 
 def test_what_was_made_together_or_alone_is_not_made_anew(tmp_path):
@@ -282,20 +271,7 @@ def refusal(result):
     return line
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (["all", "--config", "papers=[fedth]"], "papers: unknown paper 'fedth'; did you mean 'fedht'?"),
-        (
-            ["all", "--config", "fedht={experiments: {mnist: {batch: 0}}}"],
-            "fedht.experiments.mnist.batch: 0 is not allowed; expected an integer of at least 1 "
-            "(samples of a mini-batch); correct what follows --config",
-        ),
-        (["all", "--configfile", "twice.yaml"], "twice.yaml, line 2: the key 'scale' stands twice; "),
-        (["figures/fedht/fig9.pdf"], "unknown artefact of fedht 'fig9'; did you mean 'fig6'? (known: bias, "),
-    ],
-    ids=["papers", "settings", "options", "targets"],
-)
+@pytest.mark.parametrize(("words", "line"), WRONG, ids=["papers", "settings", "options", "targets"])
 def test_a_wrong_word_stops_before_any_job_with_one_line(fresh, words, line):
     (fresh.folder / "twice.yaml").write_text("scale: small\nscale: tiny\n")
     result = fresh.snakemake("--cores", "1", *words)

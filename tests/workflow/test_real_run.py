@@ -61,14 +61,8 @@ def killed(tmp_path_factory):
     copy = copy_repository(tmp_path_factory.mktemp("killed"), stubs={})
     plant(copy.folder)
     command = [sys.executable, "-m", "snakemake", *TINY, "--prioritize", FIRST]
-    process = subprocess.Popen(
-        command,
-        cwd=copy.folder,
-        env=surroundings(),
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    process = subprocess.Popen(command, cwd=copy.folder, env=surroundings(), **quiet)
     end = time.monotonic() + 400  # kernels are compiled first
     try:
         while not list(copy.folder.glob("results/tiny/fedht/*/[!.]*.parquet")):
@@ -165,16 +159,21 @@ AGAIN = f"--cores 2 --force {' '.join(TINY[3:])}"
 def altered(folder: Path, *names: str):
     """Flip a bit in the midst of files, as a failing disk would: without a new time; then undo it."""
     before = {folder / name: ((folder / name).read_bytes(), (folder / name).stat()) for name in names}
-    try:
+
+    def write(flip: int):
         for file, (content, times) in before.items():
             middle = len(content) // 2
-            file.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+            file.write_bytes(content[:middle] + bytes([content[middle] ^ flip]) + content[middle + 1 :])
             os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    try:
+        write(1)
         yield
     finally:
-        for file, (content, times) in before.items():
-            file.write_bytes(content)
-            os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+        write(0)
+
+
+TO_TINY = "--configfile config/tiny.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -385,15 +384,15 @@ SAYS = {
     "replifed show fedplt/fig3 --reference": ("", "^Figure 3: "),
     "replifed claims --reference --why fedplt.table2.best": ("", "^fedplt.table2.best: "),
     "replifed make fedplt/fig3 --small": (
-        "replifed make fedplt/fig2 --configfile config/tiny.yaml",
+        f"replifed make fedplt/fig2 {TO_TINY}",
         "^figures/tiny/fedplt/fig2.pdf$",
     ),
     "replifed make fedplt.fig3.exact --cores 2": (
-        "replifed make fedplt.fig2.best --cores 2 --configfile config/tiny.yaml",
+        f"replifed make fedplt.fig2.best --cores 2 {TO_TINY}",
         "^fedplt.fig2.best$",
     ),
     "replifed make fedplt --cores 2": (
-        "replifed make fedplt --cores 2 --configfile config/tiny.yaml",
+        f"replifed make fedplt --cores 2 {TO_TINY}",
         "^results/tiny/fedplt/report.html$",
     ),
     "replifed diff": ("replifed diff results/tiny results/tiny", "nothing moved"),
@@ -407,20 +406,15 @@ SAYS = {
 }
 
 
-def say(folder: Path, command: str, python: str = "") -> str:
+def say(folder: Path, command: str) -> str:
     """What a command of the README prints in a copy, with the method that it tells to begin from."""
     fedavg = (ROOT / "src/replifed/algorithms/fedavg.py").read_text()
     (folder / "mine.py").write_text(fedavg.replace("class FedAvg", "class Mine"))
     program, *words = shlex.split(command)
-    done = subprocess.run(
-        [python or warm.executable(), "-m", program, *words],
-        cwd=folder,
-        env=surroundings() | {"PYTHONPATH": str(folder / "src"), "REPLIFED_OFFLINE": "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    env = surroundings() | {"PYTHONPATH": str(folder / "src"), "REPLIFED_OFFLINE": "1"}
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    call = [warm.executable(), "-m", program, *words]
+    done = subprocess.run(call, cwd=folder, env=env, text=True, **streams)
     assert done.returncode == 0, done.stdout
     return done.stdout
 
@@ -449,21 +443,3 @@ def recipe(command: str) -> str:
 def test_all_as_the_readme_calls_it_is_what_these_tests_ran(command):
     called = recipe(command) if command.startswith("make") else command
     assert re.fullmatch(r"snakemake --cores \d all( --configfile config/small.yaml)?", called)
-
-
-# What takes minutes, as it stands there or at the reduced scale.
-LONG = {
-    "replifed make fedplt/fig3 --small": "^figures/small/fedplt/fig3.pdf$",
-    "replifed make fedplt.fig3.exact --cores 2": "^fedplt.fig3.exact$",
-    "replifed compare mine.py:Mine --data a9a --against fedavg,fedlin --cores 2 --small": "report.html$",
-    "make small": "main claims: ",
-}
-
-
-@pytest.mark.on_demand
-@pytest.mark.parametrize("command", LONG)
-def test_a_long_command_of_the_readme_does_what_it_says(tmp_path, command):
-    assert command.removesuffix(" --small") in COMMANDS or command in COMMANDS
-    copy = copy_repository(tmp_path, stubs={}, papers=None)
-    called = recipe(command) if command.startswith("make") else command
-    assert re.search(LONG[command], said := say(copy.folder, called, sys.executable), re.MULTILINE), said

@@ -271,10 +271,7 @@ def test_another_scale_runs_everything_but_the_data(built):
     together = groups(table, targets(table)["fedht"])
     runs_of = {group.says for group in together if not group.draws}
     assert len(runs_of) == len(METHODS)
-    assert {name for group in together for name in group.parts if not group.draws} == {
-        *TUNED,
-        *PLANTED,
-    }
+    assert {name for group in together for name in group.parts if not group.draws} == {*TUNED, *PLANTED}
     assert runs_of <= jobs
     assert "fedht: make figures and tables of runs" in jobs
     alone = {job for job in jobs if ": draw " in job or ": write " in job}
