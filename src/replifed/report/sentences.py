@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from replifed.claims import scores
@@ -22,32 +23,30 @@ MOST = 2  # claims of which the numbers are told
 _HEAD = """\
 # {name}
 
-{citation} Verdicts are those of the [reference run](../runs.md) at the paper's settings;
-`replifed claims document` writes this page. An interval `[a, b]` is one at 95 %: of the mean or, beside a
-printed value, of what the paper should have printed.
+{citation} Verdicts are those of the [reference run](../runs.md). `[a, b]` is a 95 % interval: of the mean or, beside
+a printed value, of what the paper should have printed.
 
 """
 _MAIN = """\
 ## Main claims
 
-What title, abstract, contributions and conclusion promise: {score}; {printed}.
-*Printed settings* are those of the text, or where it has none our choice before any run{inferred}.
+{score}; {printed}.
+*Printed settings* are the text's, or where it has none our choice before any run{inferred}.
 [What the words mean](../verdicts.md#from-verdicts-to-a-status)
 
 """
 _INFERRED = """.
-*Inferred settings* are one other choice for the whole paper, made since published numbers come out with it"""
+*Inferred settings* are one other choice, made since published numbers come out with it"""
 _SENTENCES = """\
 ## {other}entences
 
-In the paper's order, {claimed} sentences and cells with claims: {score}. {rests}
-Printed values matched: {met}. {rest}
+{claimed} sentences and cells with claims: {score}.{rests}{met}{rest}
 `replifed claims --reference --why {example}` prints what decided a status.
 
-| place | the paper says | what came out |
+| place (or that above) | the paper says | what came out |
 | --- | --- | --- |
 """
-_REST = "{} no claim; the report and `not_claimed.csv` say why."
+_REST = " {} no claim; `not_claimed.csv` says why."
 
 
 def of_paper(paper: str) -> list[Sentence]:
@@ -127,7 +126,7 @@ def _main_claims(main: Sequence[Row], claims: Sequence[Row], pictures: Mapping[s
 def _fails(claim: Row, alone: bool) -> str:
     """What fails of several claims, and why, as far as it is known."""
     what = "" if alone else f"Fails: {claim['statement']} ({_numbers(claim)}) "
-    return what + f"Why, as far as it is known: {claim['note']}." * bool(claim["note"])
+    return what + f"Likely cause: {claim['note']}." * bool(claim["note"])
 
 
 def _failing(statement: Row, by_id: Mapping[str, Row]) -> Row | None:
@@ -139,7 +138,7 @@ def _failing(statement: Row, by_id: Mapping[str, Row]) -> Row | None:
 def in_full(statement: Row, inferred: bool) -> str:
     """A status in bold with what it rests on, its reason, and where else it holds."""
     status, also = statement["status"], statement["also"]
-    told = statement["reason"]
+    told = statement["reason"] if status != "reproduced" else ""  # as the word says
     if status == "conditional":
         worst = {FAILS: "it fails as printed", NOT_RUN: "as printed it cannot be run"}
         told = f"{worst.get(statement['printed'], 'as printed it is open')}; {told}"
@@ -149,7 +148,8 @@ def in_full(statement: Row, inferred: bool) -> str:
         told += also_in_words(statement)
     if inferred and statement["inferred"] != statement["printed"] and "inferred" not in told:
         told += f"; in the inferred settings: {statement['inferred']}"
-    return f"**{status}**{caveats(statement, statement['evidence'])}: {told}"
+    told = told.removeprefix("; ")
+    return f"**{status}**{caveats(statement, statement['evidence'])}{f': {told}' * bool(told)}"
 
 
 def caveats(statement: Row, *others: str) -> str:
@@ -172,7 +172,8 @@ def measured(statement: Row, by_id: Mapping[str, Row]) -> str:
 
 def _left_open(axes: Axes, text: str) -> str:
     """A table of the open questions, with the options of the printed and of the inferred settings."""
-    heads = ["open", "printed settings", *["inferred settings"] * bool(axes.inferred), "also tried"]
+    inferred = ["inferred settings"] * bool(axes.inferred)
+    heads = ["open", "printed settings", *inferred, "also tried (the report has why)"]
     lines = [row(*heads), row(*["---"] * len(heads))]
     for axis in axes.axes.values():
         chosen = [axes.printed[axis.name], *([axes.inferred[axis.name]] if axes.inferred else [])]
@@ -180,12 +181,11 @@ def _left_open(axes: Axes, text: str) -> str:
         cells = [_of_option(axis.options[one]) if one else "" for one in chosen]
         if len(set(chosen)) == 1:
             cells[1:] = ["the same"] * (len(cells) - 1)
-        lines.append(row(asked(axis), *cells, ", ".join(map(_named, others))))
+        lines.append(row(asked(axis), *cells, _named(others)))
     if axes.inferred:
         names = ", ".join(f"`{name}`" for name in axes.fitted_on)
         lines.append(f"\nFitted on {f'{names} alone' if names else 'nothing that is claimed'}.\n")
-    table = f"{''.join(lines)}\nThe report has the grounds of the other options, too.\n"
-    parts = [table] * bool(axes.axes) + [f"{text}\n"] * bool(text)
+    parts = ["".join(lines)] * bool(axes.axes) + [f"{text}\n"] * bool(text)
     return "\n".join(["## What the paper leaves open\n", *parts, ""]) if parts else ""
 
 
@@ -200,8 +200,13 @@ def _of_option(option: Option) -> str:
     return f"`{option.name}`, {option.source}: {option.grounds}{but}"
 
 
-def _named(option: Option) -> str:
-    return f"`{option.name}`{f' (not run: {option.not_run})' if option.not_run else ''}"
+def _named(options: Iterable[Option]) -> str:
+    """Names of options, those after each other with one reason not to run them together."""
+    named = []
+    for why, group in groupby(options, key=lambda one: one.not_run):
+        names = ", ".join(f"`{one.name}`" for one in group)
+        named.append(f"{names} (not run: {why})" if why else names)
+    return ", ".join(named)
 
 
 def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims: Sequence[Row]) -> str:
@@ -213,17 +218,18 @@ def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims:
     by_name, by_id = {one["statement_id"]: one for one in statements}, {one["id"]: one for one in claims}
     on = Counter(one["evidence"] for one in others if one["evidence"])
     usual = on.most_common(1)[0][0] if on else ""
+    met = scores.values_met(statements)
     more = f"{counted(rest, 'more sentence')} {'has' if rest == 1 else 'have'}"
     text = _SENTENCES.format(
         other="Other s" if main else "S",
         claimed=len(listed),
         score=scores.in_words(others, zeros=False),
-        rests=f"They rest on {usual}, where nothing else is said." * bool(usual),
-        met=scores.values_met(statements).in_words,
+        rests=f" Evidence, unless stated: {usual}." * bool(usual),
+        met=f" Printed values matched: {met.in_words}." * bool(met.total),
         rest=_REST.format(more) * bool(rest),
         example=next((one.name for one in listed), "NAME"),
     )
-    last = ""
+    last = place = ""
     for one in listed:
         statement, came = by_name.get(one.name), "not judged"
         if statement is not None:
@@ -234,7 +240,8 @@ def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims:
                 why = "as above" if claim["note"] == last != "" else claim["note"]
                 came += f": {'; '.join(filter(None, (_numbers(claim), why)))}"
                 last = claim["note"]
-        text += row(one.place, one.says, f"{came} `{one.name.partition('.')[2]}`")
+        text += row(one.place * (one.place != place), one.says, f"{came} `{one.name.partition('.')[2]}`")
+        place = one.place
     return text
 
 
