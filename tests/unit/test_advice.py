@@ -46,7 +46,6 @@ COMMANDS = {
     "replifed data fetch {}": "replifed data fetch mnist",
     "replifed data fetch DATASET": "replifed data fetch mnist",
     "replifed columns FILE": "replifed columns figures/small/fedht/fig3.csv",
-    "replifed columns --out docs/columns.md": "replifed columns --out docs/columns.md",
     "replifed claims accept --golden reference --file results/claims.csv": (
         "replifed claims accept --golden reference --file results/claims.csv"
     ),

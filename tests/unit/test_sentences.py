@@ -163,7 +163,7 @@ def test_a_page_opens_with_finding_and_main_claims(tmp_path):
     assert "; in the printed settings 2 hold, 3 fail, 0 open, 0 not run." in told
     main = {
         "**It is faster than the baseline.** (Abstract)": (
-            f"**reproduced** ({OWN}): it holds in the printed settings; it holds in all 3 other settings. "
+            f"**reproduced** ({OWN}): it holds in all 3 other settings. "
             "Measured: difference 5 [4.627, 5.373] rounds. `demo.abstract.faster`"
         ),
         "**Its rate is 0.53.** (Table 1, row 1)": (
@@ -174,7 +174,7 @@ def test_a_page_opens_with_finding_and_main_claims(tmp_path):
     }
     for number, (says, came) in zip((1, 3), main.items(), strict=True):
         assert f"{number}. {says}\n\n   {came}\n" in told
-    assert "   Why, as far as it is known: the floor is that of noise.\n" in told
+    assert "   Likely cause: the floor is that of noise.\n" in told
     assert "   To the authors: Is the noise's variance one?\n\n   Reply, 2026-11-20: it is two" in told
     assert set(pictures) == {
         f"demo.{name}.svg" for name in ("abstract.faster", "abstract.fewer", "table1.rate", "fig1.other")
@@ -198,14 +198,15 @@ def test_a_page_shows_what_is_open_and_the_other_sentences(tmp_path):
     ]
     assert axes[-1] == "Steps decide."
     told = part(text, "Other sentences")
-    assert told[0].startswith("In the paper's order, 7 sentences and cells with claims: ")
-    assert f"They rest on {OWN}, where nothing else is said." in told[0]
-    assert " 2 more sentences have no claim; " in told[1]
-    rows = [one for one in told if one.startswith("| ")][2:]
+    assert told[0].startswith("7 sentences and cells with claims: ")
+    assert f" Evidence, unless stated: {OWN}." in told[0]
+    assert told[0].endswith(" 2 more sentences have no claim; `not_claimed.csv` says why.")
+    rows = [one for one in told if one.startswith(("- ", "**"))]
     assert not any("It is faster" in one or "it is known" in one for one in rows)
     held = "**conditional** (against the text) `table1.held`"
-    assert line("Table 1, row 2", "With noise it is 0.61.", held) in rows
-    assert "| Section 6 | Cohorts are drawn at random. | not judged `section6.cohorts` |" in rows
+    place = rows.index("**Table 1, row 2**")
+    assert rows[place + 1] == f"- With noise it is 0.61. {held}"
+    assert "- Cohorts are drawn at random. *not judged* `section6.cohorts`" in rows
     assert not_claimed(others)[1] == {
         **{"paper": "demo", "place": "Table 1, row 3", "statement": "it is so", "why": "it is defined so"}
     }
@@ -259,7 +260,7 @@ def test_a_sentence_that_deviates_says_what_was_measured_and_why():
     rows = [row | {"main": ""} for row in printed]
     listed = [Sentence("demo", "demo.table1.rate", "Table 1", "Its rate is 0.53.")]
     text, _ = page({"name": "Demo", "citation": ""}, Texts("", ""), Axes(), listed, rows, ())
-    assert "| Its rate is 0.53. | **deviates**: published 0.53, measured 0.4 [0.371, 0.429]" in text
+    assert "- Its rate is 0.53. **deviates**: published 0.53, measured 0.4 [0.371, 0.429]" in text
 
 
 def test_main_claims_with_three_choices_of_settings_are_drawn():

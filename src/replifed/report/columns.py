@@ -19,9 +19,9 @@ _BETTER = {"": "", "lower": "↓", "fewer": "↓", "higher": "↑", "more": "↑
 _HEAD = """\
 # Columns
 
-What the columns of the CSV and parquet files under `figures/` and `results/` mean; in brackets a unit, and ↓ where
-lower or fewer is better, ↑ where higher or more is, → 0 where nearer to 0 is. `replifed columns FILE` prints those of
-one file, with what a paper's own files have besides:
+What the columns of the CSV and parquet files under `figures/` and `results/` mean; in brackets a unit, and ↓
+where lower or fewer is better, ↑ where higher or more is, → 0 where nearer to 0 is. `replifed columns FILE`
+prints those of one file, with what a paper's own files have besides:
 
 ```
 replifed columns figures/fedht/fig3.csv

@@ -25,8 +25,8 @@ _HEAD = """\
 
 Every figure of the reference run at the papers' settings; `snakemake gallery --cores 2` makes this page. The
 report has the whole captions, the PDF the other pages of a figure, and the CSV beside it the numbers. Below a
-picture stands what came of the main claims that it decides, by their numbers on the paper's page, and of how many
-other statements.
+picture stands what came of the main claims that it decides, by their numbers on the paper's page, and of how
+many other statements.
 """
 
 
@@ -66,7 +66,7 @@ def write(figures_dir: Path, settings: Mapping[str, Any], claims: Path, out: Pat
 
 
 def _outcomes(claims: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    """Statements by the paper and the artefact of the claims that decided their status; main ones numbered."""
+    """Statements by paper and artefact of the claims that decided their status; main ones have a number."""
     artefacts = {claim["id"]: (claim["paper"], claim["artefact"]) for claim in claims}
     found: dict[tuple[str, str], list[Row]] = {}
     numbers: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Tables of the rules of verdicts and of statuses, for docs/verdicts.md."""
+"""Lists of the rules of verdicts and of statuses, for docs/verdicts.md."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from replifed.report.sentences import row
 
 
 def of_claims() -> str:
-    """Markdown, a line a rule: what it is on, the verdict that it gives, and its reason."""
-    lines = [row("on", "verdict", "reason"), row("---", "---", "---")]
+    """Markdown, a line a rule below what it is on: the verdict that it gives, and its reason."""
+    parts = []
     for on, several in rules.listed().items():
-        names = [f"**{on}**", *[""] * len(several)]
-        lines += [row(name, one.verdict, one.in_general) for name, one in zip(names, several, strict=False)]
-    return "".join(lines)
+        lines = "".join(f"- *{one.verdict}*: {one.in_general}\n" for one in several)
+        parts.append(f"**{on}**\n\n{lines}")
+    return "\n".join(parts)
 
 
 def of_statements() -> str:

@@ -23,8 +23,8 @@ MOST = 2  # claims of which the numbers are told
 _HEAD = """\
 # {name}
 
-{citation} Verdicts are those of the [reference run](../runs.md). `[a, b]` is a 95 % interval: of the mean or, beside
-a printed value, of what the paper should have printed.
+{citation} Verdicts are those of the [reference run](../runs.md). `[a, b]` is a 95 % interval: of the mean
+or, beside a printed value, of what the paper should have printed.
 
 """
 _MAIN = """\
@@ -42,9 +42,6 @@ _SENTENCES = """\
 
 {claimed} sentences and cells with claims: {score}.{rests}{met}{rest}
 `replifed claims --reference --why {example}` prints what decided a status.
-
-| place (or that above) | the paper says | what came out |
-| --- | --- | --- |
 """
 _REST = " {} no claim; `not_claimed.csv` says why."
 
@@ -210,7 +207,7 @@ def _named(options: Iterable[Option]) -> str:
 
 
 def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims: Sequence[Row]) -> str:
-    """A table of all sentences with claims but the main ones, in the paper's order."""
+    """A list of all sentences with claims but the main ones, by place, in the paper's order."""
     main = any(map(scores.is_main, statements))
     others = [one for one in statements if not scores.is_main(one)]
     listed = [one for one in sentences if not (one.why or one.main)]
@@ -231,7 +228,7 @@ def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims:
     )
     last = place = ""
     for one in listed:
-        statement, came = by_name.get(one.name), "not judged"
+        statement, came = by_name.get(one.name), "*not judged*"
         if statement is not None:
             evidence = statement["evidence"] if statement["evidence"] != usual else ""
             came = f"**{statement['status']}**{caveats(statement, evidence)}"
@@ -240,7 +237,8 @@ def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims:
                 why = "as above" if claim["note"] == last != "" else claim["note"]
                 came += f": {'; '.join(filter(None, (_numbers(claim), why)))}"
                 last = claim["note"]
-        text += row(one.place * (one.place != place), one.says, f"{came} `{one.name.partition('.')[2]}`")
+        text += f"\n**{one.place}**\n\n" * (one.place != place)
+        text += f"- {' '.join(f'{one.says} {came}'.split())} `{one.name.partition('.')[2]}`\n"
         place = one.place
     return text
 
