@@ -293,7 +293,7 @@ def test_copies_of_one_run_are_one():
     claim = CLAIM.order("lower", "It is lower.", RUNS.ahead("scaffold", "fedavg", "loss"), least=0.01)
     assert verdict(claim, frame)[0] == "holds"
     told = verdict(claim, copied)
-    assert told[0] == "inconclusive" and "one run, 8 copies" in told[1]
+    assert told[0] == "inconclusive" and "8 equal runs" in told[1]
     assert (
         "fedavg: the seeds 2, 3, 4, 5, 6 and 2 more repeat"
         in logged([copied], settings_of(BETTER)).remarks[0]

@@ -49,10 +49,16 @@ def table(papers: Sequence[Score]) -> str:
             scores.in_words(one.main, zeros=False),
             scores.printed_in_words(one.main).removeprefix("in the printed settings ") if one.main else "",
             scores.values_met([*one.main, *one.others]).in_words,
-            scores.in_words(one.others, zeros=False),
+            _counts(one.others),
         ]
         lines.append(row(*cells))
     return "".join(lines)
+
+
+def _counts(statements: Iterable[Row]) -> str:
+    """Statements by status; a paper's page has what each rests on."""
+    count = scores.by_status(statements)
+    return ", ".join(f"{count[status]} {status}" for status in STATUSES if count[status])
 
 
 def picture(papers: Sequence[Score]) -> str:

@@ -177,7 +177,7 @@ def _left_open(axes: Axes, text: str) -> str:
         others = [one for one in axis.options.values() if one.name not in chosen]
         cells = [_of_option(axis.options[one]) if one else "" for one in chosen]
         if len(set(chosen)) == 1:
-            cells[1:] = ["the same"] * (len(cells) - 1)
+            cells[1:] = ["same"] * (len(cells) - 1)
         lines.append(row(asked(axis), *cells, _named(others)))
     if axes.inferred:
         names = ", ".join(f"`{name}`" for name in axes.fitted_on)
