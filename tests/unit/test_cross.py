@@ -184,7 +184,10 @@ def test_the_table_counts_from_when_the_gap_stays_at_the_target(tmp_path):
         "GIANT": "– [22, …] (1 of 3)",  # one gets there in the last round alone
         "SHED (20 equal runs)": "22",
     }
-    assert shown["first time there"].tolist()[:2] == ["1", "2"] and shown["gap"].tolist()[:2] == ["0.001", "1e-06"]
+    assert shown["first time there"].tolist()[:2] == ["1", "2"] and shown["gap"].tolist()[:2] == [
+        "0.001",
+        "1e-06",
+    ]
     spent = "40 of 60 runs, 2,000 rounds, 1.5e+08 bits"
     assert shown.loc["FedLin", "tuning"] == f"{spent}; best at an end of the grid"
     assert shown.loc["SHED (20 equal runs)", "tuning"] == "no number to tune"

@@ -179,7 +179,7 @@ def test_a_page_opens_with_finding_and_main_claims(tmp_path):
     assert set(pictures) == {
         f"demo.{name}.svg" for name in ("abstract.faster", "abstract.fewer", "table1.rate", "fig1.other")
     }
-    assert all(f"   ![Measured in each of its settings]({name})\n" in told for name in pictures)
+    assert all(f"   ![Measured, by settings]({name})\n" in told for name in pictures)
 
 
 def test_a_page_shows_what_is_open_and_the_other_sentences(tmp_path):

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import yaml
 
 from replifed.parts import folder_of, paper_names
-from replifed.report.sentences import row
 
 _FILE = Path(__file__).with_suffix(".yaml")
 _BETTER = {"": "", "lower": "↓", "fewer": "↓", "higher": "↑", "more": "↑", "nearer to 0": "→ 0"}
@@ -112,19 +111,18 @@ def unknown(results: Path, figures: Path) -> list[str]:
 def page() -> str:
     """Text of docs/columns.md: all but the columns that a paper's own files have."""
     content = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
-    parts = [_HEAD, _table(_entries()[0])]
+    parts = [_HEAD, _list(_entries()[0])]
     for pattern, entries in content["files"].items():
-        parts += [f"\n## `{pattern}`\n\n", _table(_columns(pattern, entries))]
+        parts += [f"\n## `{pattern}`\n\n", _list(_columns(pattern, entries))]
     return "".join(parts)
 
 
-def _table(columns: Mapping[str, Column]) -> str:
-    """Markdown table in which each meaning stands once, behind all columns that have it."""
+def _list(columns: Mapping[str, Column]) -> str:
+    """Markdown list in which each meaning stands once, behind all columns that have it."""
     named: dict[Column, list[str]] = {}
     for name, one in columns.items():
         named.setdefault(one, []).append(f"`{name}`")
-    lines = [row("column", "meaning"), row("---", "---")]
-    return "".join([*lines, *(row(", ".join(names), _in_words(one)) for one, names in named.items())])
+    return "".join(f"- {', '.join(names)}: {_in_words(one)}\n" for one, names in named.items())
 
 
 def _in_words(column: Column) -> str:

@@ -111,7 +111,7 @@ def _main_claims(main: Sequence[Row], claims: Sequence[Row], pictures: Mapping[s
             _fails(failing, alone=len(one["claims"].split()) == 1) if failing else "",
             f"To the authors: {one['question']}" if one["question"] else "",
             f"Reply, {one['reply']}" if one["reply"] else "",
-            f"![Measured in each of its settings]({name}.svg)" if name in pictures else "",
+            f"![Measured, by settings]({name}.svg)" if name in pictures else "",
         ]
         begin = f"{number}. "
         for paragraph in filter(None, parts):
