@@ -118,11 +118,11 @@ USED = (
     "Median [minimum, maximum] over seeds. Gap: relative, at the end. Rounds, bits (up and down, all "
     "clients) and sample gradients count until the gap stays at the target, to the end and at least for the "
     "last tenth of the rounds. First time there: median round in which the gap first reaches the target, "
-    "whatever comes later. (2 of 3): so many seeds reach the target and stay; the others count as later. “…”: some "
-    "seeds never do. “–”: at least half never do. “Not reached”: no seed does. Seeds that give the same "
-    "run, since nothing is drawn, count once. Tuning: share of its budget that the search used. “Best at an "
-    "end of the grid”: the budget ran out before worse numbers were found on both sides. “None found "
-    "stable”: every number that was checked is sensitive to rounding."
+    "whatever comes later. (2 of 3): so many seeds reach the target and stay; the others count as later. "
+    "“…”: some seeds never do. “–”: at least half never do. “Not reached”: no seed does. Seeds that give "
+    "the same run, since nothing is drawn, count once. Tuning: share of its budget that the search used. "
+    "“Best at an end of the grid”: the budget ran out before worse numbers were found on both sides. “None "
+    "found stable”: every number that was checked is sensitive to rounding."
 )
 # Of methods from outside.
 AUDITED = (
