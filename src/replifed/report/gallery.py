@@ -57,7 +57,8 @@ def write(figures_dir: Path, settings: Mapping[str, Any], claims: Path, out: Pat
                 data = stamp_of(read(drawn.with_suffix(".csv")))
                 caption, _ = opened(named(words.caption, f"{paper}/{key}", numbers), _TOLD)
                 text += f"\n### {words.title}\n\n{caption}{f' Data: {data}.' * bool(data)}\n"
-                text += f"\n![{words.title.partition(':')[0]}]({folder.name}/{small.name})\n"
+                short = words.title.partition(":")[0].removesuffix(" (not in the paper)")
+                text += f"\n![{short}]({folder.name}/{small.name})\n"
                 text += _finding(outcomes.get((paper, key), ()))
                 text += f"\n`figures/{paper}/{key}.pdf`\n"
     for file in set(folder.glob("*.webp")).difference(shown):

@@ -30,7 +30,7 @@ or, beside a printed value, of what the paper should have printed.
 _MAIN = """\
 ## Main claims
 
-{score}; {printed}.
+{score}; {printed}.{rests}
 *Printed settings* are the text's, or where it has none our choice before any run{inferred}.
 [What the words mean](../verdicts.md#from-verdicts-to-a-status)
 
@@ -43,6 +43,7 @@ _SENTENCES = """\
 {claimed} sentences and cells with claims: {score}.{rests}{met}{rest}
 `replifed claims --reference --why {example}` prints what decided a status.
 """
+_RESTS = " Evidence, unless stated: {}."
 _REST = " {} no claim; `not_claimed.csv` says why."
 
 
@@ -79,9 +80,11 @@ def page(
     text += _main_claims(main, claims, pictures, axes) if main else ""
     text += _left_open(axes, texts.axes)
     text += _sentences(sentences, statements, claims)
-    rows = [row(one.place, one.printed, one.corrected) for one in errata]
-    if rows:
-        text += "\n## Errata\n\n| place | as printed | corrected |\n| --- | --- | --- |\n" + "".join(rows)
+    listed = [
+        f"**{one.place}**: {one.printed.removesuffix('.')}. *Corrected*: {one.corrected}" for one in errata
+    ]
+    if listed:
+        text += "\n## Errata\n\n" + "".join(f"- {' '.join(one.split())}\n" for one in listed)
     return text, {f"{name}.svg": svg for name, svg in pictures.items()}
 
 
@@ -95,9 +98,10 @@ def _pictures(main: Iterable[Row], claims: Iterable[Row]) -> dict[str, str]:
 
 def _main_claims(main: Sequence[Row], claims: Sequence[Row], pictures: Mapping[str, str], axes: Axes) -> str:
     """A list of the main claims, each with what came out, the question to the authors, and its picture."""
-    by_id = {row["id"]: row for row in claims}
+    by_id, usual = {row["id"]: row for row in claims}, _usual(main)
     text = _MAIN.format(
         score=scores.in_words(main, zeros=False),
+        rests=_RESTS.format(usual) * bool(usual),
         printed=scores.printed_in_words(main),
         inferred=_INFERRED if axes.inferred else "",
     )
@@ -107,7 +111,7 @@ def _main_claims(main: Sequence[Row], claims: Sequence[Row], pictures: Mapping[s
         failing = _failing(one, by_id)
         parts = [
             f"**{one['statement']}**{f' ({place})' * bool(place)}",
-            f"{in_full(one, bool(axes.inferred))}. {f'Measured: {numbers}. ' * bool(numbers)}`{name}`",
+            f"{in_full(one, bool(axes.inferred), usual)}. {f'Measured: {numbers}. ' * bool(numbers)}`{name}`",
             _fails(failing, alone=len(one["claims"].split()) == 1) if failing else "",
             f"To the authors: {one['question']}" if one["question"] else "",
             f"Reply, {one['reply']}" if one["reply"] else "",
@@ -132,8 +136,8 @@ def _failing(statement: Row, by_id: Mapping[str, Row]) -> Row | None:
     return next((one for one in rows if one["verdict"] == FAILS and statement["status"] == "deviates"), None)
 
 
-def in_full(statement: Row, inferred: bool) -> str:
-    """A status in bold with what it rests on, its reason, and where else it holds."""
+def in_full(statement: Row, inferred: bool, usual: str) -> str:
+    """A status in bold with what it rests on, if not on the usual, its reason, and where else it holds."""
     status, also = statement["status"], statement["also"]
     told = statement["reason"] if status != "reproduced" else ""  # as the word says
     if status == "conditional":
@@ -146,7 +150,14 @@ def in_full(statement: Row, inferred: bool) -> str:
     if inferred and statement["inferred"] != statement["printed"] and "inferred" not in told:
         told += f"; in the inferred settings: {statement['inferred']}"
     told = told.removeprefix("; ")
-    return f"**{status}**{caveats(statement, statement['evidence'])}{f': {told}' * bool(told)}"
+    evidence = statement["evidence"] if statement["evidence"] != usual else ""
+    return f"**{status}**{caveats(statement, evidence)}{f': {told}' * bool(told)}"
+
+
+def _usual(statements: Iterable[Row]) -> str:
+    """What most statements rest on."""
+    on = Counter(one["evidence"] for one in statements if one["evidence"])
+    return on.most_common(1)[0][0] if on else ""
 
 
 def caveats(statement: Row, *others: str) -> str:
@@ -168,17 +179,18 @@ def measured(statement: Row, by_id: Mapping[str, Row]) -> str:
 
 
 def _left_open(axes: Axes, text: str) -> str:
-    """A table of the open questions, with the options of the printed and of the inferred settings."""
-    inferred = ["inferred settings"] * bool(axes.inferred)
-    heads = ["open", "printed settings", *inferred, "also tried (the report has why)"]
-    lines = [row(*heads), row(*["---"] * len(heads))]
+    """A list of the open questions, with the options of the printed settings, of the inferred, or of both."""
+    lines = []
     for axis in axes.axes.values():
-        chosen = [axes.printed[axis.name], *([axes.inferred[axis.name]] if axes.inferred else [])]
-        others = [one for one in axis.options.values() if one.name not in chosen]
-        cells = [_of_option(axis.options[one]) if one else "" for one in chosen]
-        if len(set(chosen)) == 1:
-            cells[1:] = ["same"] * (len(cells) - 1)
-        lines.append(row(asked(axis), *cells, _named(others)))
+        chosen = {"Printed": axes.printed[axis.name]}
+        if axes.inferred:
+            chosen["Inferred"] = axes.inferred[axis.name]
+        if len(set(chosen.values())) < len(chosen):
+            chosen = {"Both": axes.printed[axis.name]}
+        told = [f"*{where}*: {_of_option(axis.options[one])}." for where, one in chosen.items() if one]
+        if others := [one for one in axis.options.values() if one.name not in chosen.values()]:
+            told.append(f"*Also tried*: {_named(others)}.")
+        lines.append(f"- {' '.join([asked(axis), *told])}\n")
     if axes.inferred:
         names = ", ".join(f"`{name}`" for name in axes.fitted_on)
         lines.append(f"\nFitted on {f'{names} alone' if names else 'nothing that is claimed'}.\n")
@@ -213,15 +225,14 @@ def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims:
     listed = [one for one in sentences if not (one.why or one.main)]
     rest = sum(bool(one.why) for one in sentences)
     by_name, by_id = {one["statement_id"]: one for one in statements}, {one["id"]: one for one in claims}
-    on = Counter(one["evidence"] for one in others if one["evidence"])
-    usual = on.most_common(1)[0][0] if on else ""
+    usual = _usual(others)
     met = scores.values_met(statements)
     more = f"{counted(rest, 'more sentence')} {'has' if rest == 1 else 'have'}"
     text = _SENTENCES.format(
         other="Other s" if main else "S",
         claimed=len(listed),
         score=scores.in_words(others, zeros=False),
-        rests=f" Evidence, unless stated: {usual}." * bool(usual),
+        rests=_RESTS.format(usual) * bool(usual),
         met=f" Printed values matched: {met.in_words}." * bool(met.total),
         rest=_REST.format(more) * bool(rest),
         example=next((one.name for one in listed), "NAME"),
