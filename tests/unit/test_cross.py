@@ -182,12 +182,15 @@ def test_the_table_counts_from_when_the_gap_stays_at_the_target(tmp_path):
         "FedLin": "22",
         "distributed Newton": "– [22, …] (1 of 2)",
         "GIANT": "– [22, …] (1 of 3)",  # one gets there in the last round alone
-        "SHED (one run, 20 copies)": "22",
+        "SHED (20 equal runs)": "22",
     }
-    assert shown["first touch"].tolist()[:2] == ["1", "2"] and shown["gap"].tolist()[:2] == ["0.001", "1e-06"]
+    assert shown["first time there"].tolist()[:2] == ["1", "2"] and shown["gap"].tolist()[:2] == [
+        "0.001",
+        "1e-06",
+    ]
     spent = "40 of 60 runs, 2,000 rounds, 1.5e+08 bits"
     assert shown.loc["FedLin", "tuning"] == f"{spent}; best at an end of the grid"
-    assert shown.loc["SHED (one run, 20 copies)", "tuning"] == "no number to tune"
+    assert shown.loc["SHED (20 equal runs)", "tuning"] == "no number to tune"
 
 
 def test_a_comparison_has_targets_that_its_runs_reach_and_ranks_by_the_gap_where_there_is_none(tmp_path):

@@ -96,7 +96,7 @@ def test_copies_of_one_run_are_one_and_an_order_needs_five():
     one = runs(1).drop(columns="seed")
     copied = pd.concat([one.assign(seed=seed) for seed in range(1, 9)])
     told = verdict(claim, copied)
-    assert told[0] == "inconclusive" and "one run, 8 copies" in told[1]
+    assert told[0] == "inconclusive" and "8 equal runs" in told[1]
     repeat = "fedavg: the seeds 2, 3, 4, 5, 6 and 2 more repeat"
     assert repeat in logged([copied], settings_of(BETTER)).remarks[0]
     # Equal final values, of a few digits, are no sign of a copy.

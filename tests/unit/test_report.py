@@ -204,7 +204,8 @@ def test_the_gallery_shows_every_picture_small_and_no_other(made, tmp_path):
     with Image.open(tmp_path / shown[0]) as small:
         assert small.size == (1000, 150)
     of_fig1, of_bias = text.partition("### Figure 1")[2].split("### ")
-    assert "- **reproduced** (substitute data): It is <faster>. *Main claim.*\n" in of_fig1
+    link = "(papers/fedht.md#main-claims)"
+    assert f"- **reproduced** (substitute data): main claim [1]{link}\n" in of_fig1
     assert "- 2 other statements: 1 reproduced, 1 inconclusive\n" in of_fig1
     assert "- **" not in of_bias
 

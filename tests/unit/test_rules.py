@@ -132,7 +132,7 @@ CASES = {
     ],
     "order": [
         (OPEN, "of 2 more seeds nothing is known", of([1.0, 1.1, 0.9], undecided=2)),
-        (OPEN, "all repetitions are copies of one run", of([1.0], copies=1)),
+        (OPEN, "all repetitions are equal: one run", of([1.0], copies=1)),
         (
             *(OPEN, "fewer than 5 seeds decide no order: 4"),
             *(of([1.0, 1.1, 0.9, 1.0], fewest=5), of([1.0] * 9, fewest=5, seeds=4, copies=1)),

@@ -104,7 +104,7 @@ def test_the_score_counts_main_claims_by_status_beside_the_printed_settings():
         f"2 reproduced (2 {OWN}), 1 conditional (1 fills gaps), 2 deviates",
         "2 hold, 3 fail, 0 open, 0 not run",
         "0 of 2; 2 in the inferred settings, 1 of them not used in the fit",
-        f"1 reproduced (1 {OWN}), 1 conditional (1 against the text), 2 inconclusive, 1 untestable",
+        "1 reproduced, 1 conditional, 2 inconclusive, 1 untestable",
     ]
     assert lines[2] == line(*cells)
     assert lines[3] == "| `cross` |  |  | none tested |  |"
@@ -163,49 +163,46 @@ def test_a_page_opens_with_finding_and_main_claims(tmp_path):
     assert "; in the printed settings 2 hold, 3 fail, 0 open, 0 not run." in told
     main = {
         "**It is faster than the baseline.** (Abstract)": (
-            f"**reproduced** ({OWN}): it holds in the printed settings; it holds in all 3 other settings. "
+            "**reproduced**: it holds in all 3 other settings. "
             "Measured: difference 5 [4.627, 5.373] rounds. `demo.abstract.faster`"
         ),
         "**Its rate is 0.53.** (Table 1, row 1)": (
-            f"**deviates** ({OWN}): it fails in the printed settings; it holds, beyond its status, with "
+            "**deviates**: it fails in the printed settings; it holds, beyond its status, with "
             "loss: sum; step: own (inferred, fitted on this statement). "
             "Measured: published 0.53, measured 0.4 [0.371, 0.429]. `demo.table1.rate`"
         ),
     }
     for number, (says, came) in zip((1, 3), main.items(), strict=True):
         assert f"{number}. {says}\n\n   {came}\n" in told
-    assert "   Why, as far as it is known: the floor is that of noise.\n" in told
+    assert "   Likely cause: the floor is that of noise.\n" in told
     assert "   To the authors: Is the noise's variance one?\n\n   Reply, 2026-11-20: it is two" in told
     assert set(pictures) == {
         f"demo.{name}.svg" for name in ("abstract.faster", "abstract.fewer", "table1.rate", "fig1.other")
     }
-    assert all(f"   ![Measured in each of its settings]({name})\n" in told for name in pictures)
+    assert all(f"   ![Measured, by settings]({name})\n" in told for name in pictures)
 
 
 def test_a_page_shows_what_is_open_and_the_other_sentences(tmp_path):
     others = read("demo", written(tmp_path, TEXT))
     text, _ = documented(others=others)
     axes = part(text, "What the paper leaves open")
-    assert axes[2:4] == [
-        line(
-            "**loss**: Section 2 has a mean; the numbers suggest a sum. 4 were tried.",
-            *("`mean`, printed: eq. (2)", "`sum`, fitted: Table 1 comes out; but no text has it", ""),
-        ),
-        line(
-            "**step**: The text does not say how steps are chosen.",
-            *("`common`, software: its example has one for all", "`own`, chosen: a grid", "`long`"),
-        ),
+    assert axes[:2] == [
+        "- **loss**: Section 2 has a mean; the numbers suggest a sum. 4 were tried. *Printed*: "
+        "`mean`, printed: eq. (2). *Inferred*: `sum`, fitted: Table 1 comes out; but no text has it.",
+        "- **step**: The text does not say how steps are chosen. *Printed*: `common`, software: "
+        "its example has one for all. *Inferred*: `own`, chosen: a grid. *Also tried*: `long`.",
     ]
     assert axes[-1] == "Steps decide."
     told = part(text, "Other sentences")
-    assert told[0].startswith("In the paper's order, 7 sentences and cells with claims: ")
-    assert f"They rest on {OWN}, where nothing else is said." in told[0]
-    assert " 2 more sentences have no claim; " in told[1]
-    rows = [one for one in told if one.startswith("| ")][2:]
+    assert told[0].startswith("7 sentences and cells with claims: ")
+    assert f" Evidence, unless stated: {OWN}." in told[0]
+    assert told[0].endswith(" 2 more sentences have no claim; `not_claimed.csv` says why.")
+    rows = [one for one in told if one.startswith(("- ", "**"))]
     assert not any("It is faster" in one or "it is known" in one for one in rows)
     held = "**conditional** (against the text) `table1.held`"
-    assert line("Table 1, row 2", "With noise it is 0.61.", held) in rows
-    assert "| Section 6 | Cohorts are drawn at random. | not judged `section6.cohorts` |" in rows
+    place = rows.index("**Table 1, row 2**")
+    assert rows[place + 1] == f"- With noise it is 0.61. {held}"
+    assert "- Cohorts are drawn at random. *not judged* `section6.cohorts`" in rows
     assert not_claimed(others)[1] == {
         **{"paper": "demo", "place": "Table 1, row 3", "statement": "it is so", "why": "it is defined so"}
     }
@@ -259,7 +256,7 @@ def test_a_sentence_that_deviates_says_what_was_measured_and_why():
     rows = [row | {"main": ""} for row in printed]
     listed = [Sentence("demo", "demo.table1.rate", "Table 1", "Its rate is 0.53.")]
     text, _ = page({"name": "Demo", "citation": ""}, Texts("", ""), Axes(), listed, rows, ())
-    assert "| Its rate is 0.53. | **deviates**: published 0.53, measured 0.4 [0.371, 0.429]" in text
+    assert "- Its rate is 0.53. **deviates**: published 0.53, measured 0.4 [0.371, 0.429]" in text
 
 
 def test_main_claims_with_three_choices_of_settings_are_drawn():

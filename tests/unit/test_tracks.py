@@ -134,6 +134,6 @@ def test_both_ranks_stand_side_by_side():
     lines = shown.set_index("method")
     assert lines["rank tuned"].to_dict() == {"GIANT": "1", "FedLin": "2", "FedAvg": "3"}
     assert lines["rank untuned"].to_dict() == {"GIANT": "1", "FedLin": "2", "FedAvg": "not run"}
-    assert lines.loc["FedAvg", "parameters by theory"] .startswith("no theorem")
+    assert lines.loc["FedAvg", "parameters by theory"].startswith("no theorem")
     assert lines.loc["GIANT", "parameters by theory"] == "no number to tune"
     assert METHODS["fedlin"] and "1 / (6 L K)" in lines.loc["FedLin", "parameters by theory"]

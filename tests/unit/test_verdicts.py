@@ -552,7 +552,7 @@ def test_an_order_on_copies_of_one_run_is_not_told(noise, seen):
     assert row["verdict"] == seen
     if noise < 1e-3:
         assert row[["p_value", "ci_low", "ci_high"]].isna().all() and row["seeds"] == 1
-        assert "one run, 20 copies" in row["note"]
+        assert "20 equal runs" in row["note"]
     else:
         assert row["p_value"] < 1e-6 and row["seeds"] == 20
 

@@ -185,7 +185,7 @@ def _order(case: Case) -> list[Rule]:
     facts = {"seeds": seeds, "p": f"{case.p:.2g}"}
     return [
         _undecided(case),
-        Rule(case.p_value is None, OPEN, "all repetitions are copies of one run"),
+        Rule(case.p_value is None, OPEN, "all repetitions are equal: one run"),
         Rule(seeds < fewest, OPEN, f"fewer than {fewest} seeds decide no order: {{seeds}}", facts),
         Rule(smaller, OPEN, "the difference is on the claimed side, but some are bounds and may be smaller"),
         Rule(above, HOLDS, "the difference is on the claimed side, and at least the least effect"),

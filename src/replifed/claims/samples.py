@@ -239,7 +239,7 @@ def independent(*of: Mapping[Any, Any]) -> list[Any]:
 
 
 def copies_in_words(runs: int, repetitions: int) -> str:
-    """Return "one run, 20 copies", or "7 runs, 20 repetitions"; "" if none is a copy."""
+    """Return "20 equal runs", or "7 of 20 runs differ"; "" if none is a copy."""
     if runs == repetitions:
         return ""
-    return f"one run, {repetitions} copies" if runs == 1 else f"{runs} runs, {repetitions} repetitions"
+    return f"{repetitions} equal runs" if runs == 1 else f"{runs} of {repetitions} runs differ"

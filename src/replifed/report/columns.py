@@ -12,23 +12,21 @@ from typing import Any, NamedTuple
 import yaml
 
 from replifed.parts import folder_of, paper_names
-from replifed.report.sentences import row
 
 _FILE = Path(__file__).with_suffix(".yaml")
-_BETTER = ("", "lower", "higher", "fewer", "more", "nearer to 0")
+_BETTER = {"": "", "lower": "↓", "fewer": "↓", "higher": "↑", "more": "↑", "nearer to 0": "→ 0"}
 _HEAD = """\
 # Columns
 
-The columns of the CSV and parquet files under `figures/` and `results/`: what each means, its unit, and which
-end is better, if one is. `replifed columns FILE` prints those of one file, with what a paper's own files have
-besides:
+What the columns of the CSV and parquet files under `figures/` and `results/` mean; in brackets a unit, and ↓
+where lower or fewer is better, ↑ where higher or more is, → 0 where nearer to 0 is. `replifed columns FILE`
+prints those of one file, with what a paper's own files have besides:
 
 ```
 replifed columns figures/fedht/fig3.csv
 ```
 
-A meaning that stands below for some files alone counts there. `replifed columns --out docs/columns.md` writes
-this page.
+A meaning that stands below for some files alone counts there.
 
 ## In all files
 
@@ -58,7 +56,7 @@ def _columns(place: str, entries: Mapping[str, list[str]]) -> dict[str, Column]:
     columns = {name: Column(*map(str, entry)) for name, entry in entries.items()}
     for name, column in columns.items():
         if column.better not in _BETTER:
-            raise ValueError(f"{place}: {name}: {column.better!r} is none of {_BETTER}")
+            raise ValueError(f"{place}: {name}: {column.better!r} is none of {', '.join(_BETTER)}")
     return columns
 
 
@@ -113,16 +111,22 @@ def unknown(results: Path, figures: Path) -> list[str]:
 def page() -> str:
     """Text of docs/columns.md: all but the columns that a paper's own files have."""
     content = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
-    parts = [_HEAD, _table(_entries()[0])]
+    parts = [_HEAD, _list(_entries()[0])]
     for pattern, entries in content["files"].items():
-        parts += [f"\n## `{pattern}`\n\n", _table(_columns(pattern, entries))]
+        parts += [f"\n## `{pattern}`\n\n", _list(_columns(pattern, entries))]
     return "".join(parts)
 
 
-def _table(columns: Mapping[str, Column]) -> str:
-    """Markdown table in which each meaning stands once, behind all columns that have it."""
+def _list(columns: Mapping[str, Column]) -> str:
+    """Markdown list in which each meaning stands once, behind all columns that have it."""
     named: dict[Column, list[str]] = {}
     for name, one in columns.items():
         named.setdefault(one, []).append(f"`{name}`")
-    lines = [row("column", "meaning", "unit", "better"), row("---", "---", "---", "---")]
-    return "".join([*lines, *(row(", ".join(names), *one) for one, names in named.items())])
+    return "".join(f"- {', '.join(names)}: {_in_words(one)}\n" for one, names in named.items())
+
+
+def _in_words(column: Column) -> str:
+    """A meaning, and in brackets its unit, unless it names that, and which end is better."""
+    unit = column.unit if column.unit not in column.meaning else ""
+    more = " ".join(filter(None, (unit, _BETTER[column.better])))
+    return f"{column.meaning} ({more})" if more else column.meaning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,8 @@ _HEAD = """\
 
 Every figure of the reference run at the papers' settings; `snakemake gallery --cores 2` makes this page. The
 report has the whole captions, the PDF the other pages of a figure, and the CSV beside it the numbers. Below a
-picture stands what came of the main claims that it decides, and how many other statements came to what: [the
-papers' pages](papers.md) have each.
+picture stands what came of the main claims that it decides, by their numbers on the paper's page, and of how
+many other statements.
 """
 
 
@@ -56,7 +57,8 @@ def write(figures_dir: Path, settings: Mapping[str, Any], claims: Path, out: Pat
                 data = stamp_of(read(drawn.with_suffix(".csv")))
                 caption, _ = opened(named(words.caption, f"{paper}/{key}", numbers), _TOLD)
                 text += f"\n### {words.title}\n\n{caption}{f' Data: {data}.' * bool(data)}\n"
-                text += f"\n![{words.title}]({folder.name}/{small.name})\n"
+                short = words.title.partition(":")[0].removesuffix(" (not in the paper)")
+                text += f"\n![{short}]({folder.name}/{small.name})\n"
                 text += _finding(outcomes.get((paper, key), ()))
                 text += f"\n`figures/{paper}/{key}.pdf`\n"
     for file in set(folder.glob("*.webp")).difference(shown):
@@ -65,21 +67,28 @@ def write(figures_dir: Path, settings: Mapping[str, Any], claims: Path, out: Pat
 
 
 def _outcomes(claims: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    """Statements by the paper and the artefact of the claims that decided their status."""
+    """Statements by paper and artefact of the claims that decided their status; main ones have a number."""
     artefacts = {claim["id"]: (claim["paper"], claim["artefact"]) for claim in claims}
     found: dict[tuple[str, str], list[Row]] = {}
+    numbers: Counter[str] = Counter()
     for statement in scores.statements(claims):
+        if scores.is_main(statement):
+            numbers[statement["paper"]] += 1
+            statement = {**statement, "number": str(numbers[statement["paper"]])}
         for place in dict.fromkeys(artefacts[claim] for claim in statement["claims"].split()):
             found.setdefault(place, []).append(statement)
     return found
 
 
 def _finding(statements: Iterable[Row]) -> str:
-    """Markdown list: each main claim with its status, then how many others have which."""
+    """Markdown list: the main claims of each status, by their numbers, then how many others have which."""
     statements = list(statements)
-    main = [*filter(scores.is_main, statements)]
+    main: dict[str, list[str]] = {}
+    for one in filter(scores.is_main, statements):
+        link = f"[{one['number']}](papers/{one['paper']}.md#main-claims)"
+        main.setdefault(f"**{one['status']}**{caveats(one)}", []).append(link)
     others = [one for one in statements if not scores.is_main(one)]
-    lines = [f"- **{one['status']}**{caveats(one)}: {one['statement']} *Main claim.*\n" for one in main]
+    lines = [f"- {came}: main claim{'s' * (len(one) > 1)} {', '.join(one)}\n" for came, one in main.items()]
     if others:
         count = scores.by_status(others)
         came = ", ".join(f"{number} {status}" for status in scores.STATUSES if (number := count[status]))

@@ -49,10 +49,16 @@ def table(papers: Sequence[Score]) -> str:
             scores.in_words(one.main, zeros=False),
             scores.printed_in_words(one.main).removeprefix("in the printed settings ") if one.main else "",
             scores.values_met([*one.main, *one.others]).in_words,
-            scores.in_words(one.others, zeros=False),
+            _counts(one.others),
         ]
         lines.append(row(*cells))
     return "".join(lines)
+
+
+def _counts(statements: Iterable[Row]) -> str:
+    """Statements by status; a paper's page has what each rests on."""
+    count = scores.by_status(statements)
+    return ", ".join(f"{count[status]} {status}" for status in STATUSES if count[status])
 
 
 def picture(papers: Sequence[Score]) -> str:
@@ -123,12 +129,12 @@ def inserted(text: str, what: str, block: str, name: str) -> str:
 
 
 def rules_of_claims() -> str:
-    """Markdown, a line a rule: what it is on, the verdict that it gives, and its reason."""
-    lines = [row("on", "verdict", "reason"), row("---", "---", "---")]
+    """Markdown, a line a rule below what it is on: the verdict that it gives, and its reason."""
+    parts = []
     for on, several in rules.listed().items():
-        names = [f"**{on}**", *[""] * len(several)]
-        lines += [row(name, one.verdict, one.in_general) for name, one in zip(names, several, strict=False)]
-    return "".join(lines)
+        lines = "".join(f"- *{one.verdict}*: {one.in_general}\n" for one in several)
+        parts.append(f"**{on}**\n\n{lines}")
+    return "\n".join(parts)
 
 
 def rules_of_statuses() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from replifed.claims import scores
@@ -22,32 +23,28 @@ MOST = 2  # claims of which the numbers are told
 _HEAD = """\
 # {name}
 
-{citation} Verdicts are those of the [reference run](../runs.md) at the paper's settings;
-`replifed claims document` writes this page. An interval `[a, b]` is one at 95 %: of the mean or, beside a
-printed value, of what the paper should have printed.
+{citation} Verdicts are those of the [reference run](../runs.md). `[a, b]` is a 95 % interval: of the mean
+or, beside a printed value, of what the paper should have printed.
 
 """
 _MAIN = """\
 ## Main claims
 
-What title, abstract, contributions and conclusion promise: {score}; {printed}.
-*Printed settings* are those of the text, or where it has none our choice before any run{inferred}.
+{score}; {printed}.{rests}
+*Printed settings* are the text's, or where it has none our choice before any run{inferred}.
 [What the words mean](../verdicts.md#from-verdicts-to-a-status)
 
 """
 _INFERRED = """.
-*Inferred settings* are one other choice for the whole paper, made since published numbers come out with it"""
+*Inferred settings* are one other choice, made since published numbers come out with it"""
 _SENTENCES = """\
 ## {other}entences
 
-In the paper's order, {claimed} sentences and cells with claims: {score}. {rests}
-Printed values matched: {met}. {rest}
+{claimed} sentences and cells with claims: {score}.{rests}{met}{rest}
 `replifed claims --reference --why {example}` prints what decided a status.
-
-| place | the paper says | what came out |
-| --- | --- | --- |
 """
-_REST = "{} no claim; the report and `not_claimed.csv` say why."
+_RESTS = " Evidence, unless stated: {}."
+_REST = " {} no claim; `not_claimed.csv` says why."
 
 
 def of_paper(paper: str) -> list[Sentence]:
@@ -83,9 +80,11 @@ def page(
     text += _main_claims(main, claims, pictures, axes) if main else ""
     text += _left_open(axes, texts.axes)
     text += _sentences(sentences, statements, claims)
-    rows = [row(one.place, one.printed, one.corrected) for one in errata]
-    if rows:
-        text += "\n## Errata\n\n| place | as printed | corrected |\n| --- | --- | --- |\n" + "".join(rows)
+    listed = [
+        f"**{one.place}**: {one.printed.removesuffix('.')}. *Corrected*: {one.corrected}" for one in errata
+    ]
+    if listed:
+        text += "\n## Errata\n\n" + "".join(f"- {' '.join(one.split())}\n" for one in listed)
     return text, {f"{name}.svg": svg for name, svg in pictures.items()}
 
 
@@ -99,9 +98,10 @@ def _pictures(main: Iterable[Row], claims: Iterable[Row]) -> dict[str, str]:
 
 def _main_claims(main: Sequence[Row], claims: Sequence[Row], pictures: Mapping[str, str], axes: Axes) -> str:
     """A list of the main claims, each with what came out, the question to the authors, and its picture."""
-    by_id = {row["id"]: row for row in claims}
+    by_id, usual = {row["id"]: row for row in claims}, _usual(main)
     text = _MAIN.format(
         score=scores.in_words(main, zeros=False),
+        rests=_RESTS.format(usual) * bool(usual),
         printed=scores.printed_in_words(main),
         inferred=_INFERRED if axes.inferred else "",
     )
@@ -111,11 +111,11 @@ def _main_claims(main: Sequence[Row], claims: Sequence[Row], pictures: Mapping[s
         failing = _failing(one, by_id)
         parts = [
             f"**{one['statement']}**{f' ({place})' * bool(place)}",
-            f"{in_full(one, bool(axes.inferred))}. {f'Measured: {numbers}. ' * bool(numbers)}`{name}`",
+            f"{in_full(one, bool(axes.inferred), usual)}. {f'Measured: {numbers}. ' * bool(numbers)}`{name}`",
             _fails(failing, alone=len(one["claims"].split()) == 1) if failing else "",
             f"To the authors: {one['question']}" if one["question"] else "",
             f"Reply, {one['reply']}" if one["reply"] else "",
-            f"![Measured in each of its settings]({name}.svg)" if name in pictures else "",
+            f"![Measured, by settings]({name}.svg)" if name in pictures else "",
         ]
         begin = f"{number}. "
         for paragraph in filter(None, parts):
@@ -127,7 +127,7 @@ def _main_claims(main: Sequence[Row], claims: Sequence[Row], pictures: Mapping[s
 def _fails(claim: Row, alone: bool) -> str:
     """What fails of several claims, and why, as far as it is known."""
     what = "" if alone else f"Fails: {claim['statement']} ({_numbers(claim)}) "
-    return what + f"Why, as far as it is known: {claim['note']}." * bool(claim["note"])
+    return what + f"Likely cause: {claim['note']}." * bool(claim["note"])
 
 
 def _failing(statement: Row, by_id: Mapping[str, Row]) -> Row | None:
@@ -136,10 +136,10 @@ def _failing(statement: Row, by_id: Mapping[str, Row]) -> Row | None:
     return next((one for one in rows if one["verdict"] == FAILS and statement["status"] == "deviates"), None)
 
 
-def in_full(statement: Row, inferred: bool) -> str:
-    """A status in bold with what it rests on, its reason, and where else it holds."""
+def in_full(statement: Row, inferred: bool, usual: str) -> str:
+    """A status in bold with what it rests on, if not on the usual, its reason, and where else it holds."""
     status, also = statement["status"], statement["also"]
-    told = statement["reason"]
+    told = statement["reason"] if status != "reproduced" else ""  # as the word says
     if status == "conditional":
         worst = {FAILS: "it fails as printed", NOT_RUN: "as printed it cannot be run"}
         told = f"{worst.get(statement['printed'], 'as printed it is open')}; {told}"
@@ -149,7 +149,15 @@ def in_full(statement: Row, inferred: bool) -> str:
         told += also_in_words(statement)
     if inferred and statement["inferred"] != statement["printed"] and "inferred" not in told:
         told += f"; in the inferred settings: {statement['inferred']}"
-    return f"**{status}**{caveats(statement, statement['evidence'])}: {told}"
+    told = told.removeprefix("; ")
+    evidence = statement["evidence"] if statement["evidence"] != usual else ""
+    return f"**{status}**{caveats(statement, evidence)}{f': {told}' * bool(told)}"
+
+
+def _usual(statements: Iterable[Row]) -> str:
+    """What most statements rest on."""
+    on = Counter(one["evidence"] for one in statements if one["evidence"])
+    return on.most_common(1)[0][0] if on else ""
 
 
 def caveats(statement: Row, *others: str) -> str:
@@ -171,21 +179,22 @@ def measured(statement: Row, by_id: Mapping[str, Row]) -> str:
 
 
 def _left_open(axes: Axes, text: str) -> str:
-    """A table of the open questions, with the options of the printed and of the inferred settings."""
-    heads = ["open", "printed settings", *["inferred settings"] * bool(axes.inferred), "also tried"]
-    lines = [row(*heads), row(*["---"] * len(heads))]
+    """A list of the open questions, with the options of the printed settings, of the inferred, or of both."""
+    lines = []
     for axis in axes.axes.values():
-        chosen = [axes.printed[axis.name], *([axes.inferred[axis.name]] if axes.inferred else [])]
-        others = [one for one in axis.options.values() if one.name not in chosen]
-        cells = [_of_option(axis.options[one]) if one else "" for one in chosen]
-        if len(set(chosen)) == 1:
-            cells[1:] = ["the same"] * (len(cells) - 1)
-        lines.append(row(asked(axis), *cells, ", ".join(map(_named, others))))
+        chosen = {"Printed": axes.printed[axis.name]}
+        if axes.inferred:
+            chosen["Inferred"] = axes.inferred[axis.name]
+        if len(set(chosen.values())) < len(chosen):
+            chosen = {"Both": axes.printed[axis.name]}
+        told = [f"*{where}*: {_of_option(axis.options[one])}." for where, one in chosen.items() if one]
+        if others := [one for one in axis.options.values() if one.name not in chosen.values()]:
+            told.append(f"*Also tried*: {_named(others)}.")
+        lines.append(f"- {' '.join([asked(axis), *told])}\n")
     if axes.inferred:
         names = ", ".join(f"`{name}`" for name in axes.fitted_on)
         lines.append(f"\nFitted on {f'{names} alone' if names else 'nothing that is claimed'}.\n")
-    table = f"{''.join(lines)}\nThe report has the grounds of the other options, too.\n"
-    parts = [table] * bool(axes.axes) + [f"{text}\n"] * bool(text)
+    parts = ["".join(lines)] * bool(axes.axes) + [f"{text}\n"] * bool(text)
     return "\n".join(["## What the paper leaves open\n", *parts, ""]) if parts else ""
 
 
@@ -200,32 +209,37 @@ def _of_option(option: Option) -> str:
     return f"`{option.name}`, {option.source}: {option.grounds}{but}"
 
 
-def _named(option: Option) -> str:
-    return f"`{option.name}`{f' (not run: {option.not_run})' if option.not_run else ''}"
+def _named(options: Iterable[Option]) -> str:
+    """Names of options, those after each other with one reason not to run them together."""
+    named = []
+    for why, group in groupby(options, key=lambda one: one.not_run):
+        names = ", ".join(f"`{one.name}`" for one in group)
+        named.append(f"{names} (not run: {why})" if why else names)
+    return ", ".join(named)
 
 
 def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims: Sequence[Row]) -> str:
-    """A table of all sentences with claims but the main ones, in the paper's order."""
+    """A list of all sentences with claims but the main ones, by place, in the paper's order."""
     main = any(map(scores.is_main, statements))
     others = [one for one in statements if not scores.is_main(one)]
     listed = [one for one in sentences if not (one.why or one.main)]
     rest = sum(bool(one.why) for one in sentences)
     by_name, by_id = {one["statement_id"]: one for one in statements}, {one["id"]: one for one in claims}
-    on = Counter(one["evidence"] for one in others if one["evidence"])
-    usual = on.most_common(1)[0][0] if on else ""
+    usual = _usual(others)
+    met = scores.values_met(statements)
     more = f"{counted(rest, 'more sentence')} {'has' if rest == 1 else 'have'}"
     text = _SENTENCES.format(
         other="Other s" if main else "S",
         claimed=len(listed),
         score=scores.in_words(others, zeros=False),
-        rests=f"They rest on {usual}, where nothing else is said." * bool(usual),
-        met=scores.values_met(statements).in_words,
+        rests=_RESTS.format(usual) * bool(usual),
+        met=f" Printed values matched: {met.in_words}." * bool(met.total),
         rest=_REST.format(more) * bool(rest),
         example=next((one.name for one in listed), "NAME"),
     )
-    last = ""
+    last = place = ""
     for one in listed:
-        statement, came = by_name.get(one.name), "not judged"
+        statement, came = by_name.get(one.name), "*not judged*"
         if statement is not None:
             evidence = statement["evidence"] if statement["evidence"] != usual else ""
             came = f"**{statement['status']}**{caveats(statement, evidence)}"
@@ -234,7 +248,9 @@ def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims:
                 why = "as above" if claim["note"] == last != "" else claim["note"]
                 came += f": {'; '.join(filter(None, (_numbers(claim), why)))}"
                 last = claim["note"]
-        text += row(one.place, one.says, f"{came} `{one.name.partition('.')[2]}`")
+        text += f"\n**{one.place}**\n\n" * (one.place != place)
+        text += f"- {' '.join(f'{one.says} {came}'.split())} `{one.name.partition('.')[2]}`\n"
+        place = one.place
     return text
 
 

@@ -95,15 +95,19 @@ def _number(row: Mapping[str, Any], column: str) -> str:
 
 
 def of_all_methods() -> str:
-    """Return a table of all built-in methods in Markdown: what their papers say, and what the code does."""
-    rows = []
+    """Return a table of all built-in methods in Markdown: what their papers say, and what the code does.
+
+    Methods of which the same is said share a line.
+    """
+    rows: dict[str, list[str]] = {}
     for name in sorted(BUILT_IN):
         cls = method_class(name)
         said = cls.cohorts
         run = "not run" if without_form(cls) else "run"
-        rows.append(f"| `{name}` | {said.paper} | {said.code or 'takes all clients'} | {run} |")
+        cells = [text.replace("|", "\\|") for text in (said.paper, said.code or "takes all clients", run)]
+        rows.setdefault(" | ".join(cells), []).append(f"`{name}`")
     head = ["| method | its paper | the code | with a cohort |", "| --- | --- | --- | --- |"]
-    return "\n".join([*head, *rows])
+    return "\n".join([*head, *(f"| {', '.join(names)} | {said} |" for said, names in rows.items())])
 
 
 TABLE = Made("cohorts", "Who takes part", _CAPTION, _cohorts, _show, texts=("said", "method", "run", "form"))

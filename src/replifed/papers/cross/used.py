@@ -24,12 +24,12 @@ TARGETS = (1e-2, TARGET)
 USED = (
     "Median [minimum, maximum] over seeds. Gap: relative, at the end. Rounds, bits (up and down, all "
     "clients) and sample gradients count until the gap stays at the target, to the end and at least for the "
-    "last tenth of the rounds. First touch: median round in which the gap first reaches the target, whatever "
-    "comes later. (2 of 3): so many seeds reach the target and stay; the others count as later. “…”: some "
-    "seeds never do. “–”: at least half never do. “Not reached”: no seed does. Seeds that give the same "
-    "run, since nothing is drawn, count once. Tuning: share of its budget that the search used. “Best at an "
-    "end of the grid”: the budget ran out before worse numbers were found on both sides. “None found "
-    "stable”: every number that was checked is sensitive to rounding."
+    "last tenth of the rounds. First time there: median round in which the gap first reaches the target, "
+    "whatever comes later. (2 of 3): so many seeds reach the target and stay; the others count as later. "
+    "“…”: some seeds never do. “–”: at least half never do. “Not reached”: no seed does. Seeds that give "
+    "the same run, since nothing is drawn, count once. Tuning: share of its budget that the search used. "
+    "“Best at an end of the grid”: the budget ran out before worse numbers were found on both sides. “None "
+    "found stable”: every number that was checked is sensitive to rounding."
 )
 # Of methods from outside.
 AUDITED = (
@@ -40,7 +40,7 @@ AUDITED = (
 PAIRED = (
     "Three marks a pair: rounds, bits, sample gradients. <: the method of the row needs fewer than that of "
     "the column (of the number before its name). >: it needs more. ·: neither is decided. 1: all seeds of "
-    "both are copies of one run, so nothing is tested. The test is on logarithms, paired by seed, with "
+    "both give one and the same run, so nothing is tested. The test is on logarithms, paired by seed, with "
     "Holm's correction over all pairs and targets of one data set and one use; the ratio of geometric means "
     "has to be at least 1.05. A seed that never stays at the target gives a bound; a pair whose order "
     "depends on it is undecided."
@@ -149,7 +149,7 @@ def _line(label: str, rows: pd.DataFrame, reached: bool) -> dict[str, str]:
         text = median_and_range(row, ".3g")
         line[head_of(row.used)] = text.partition(" [")[0] if row.runs == 1 else text
         if row.used == "round":
-            line["first touch"] = f"{row.touch:.3g}" if np.isfinite(row.touch) else "–"
+            line["first time there"] = f"{row.touch:.3g}" if np.isfinite(row.touch) else "–"
     cost = str(Spent(one.tuning_runs, one.tuning_rounds, one.tuning_bits))
     if one.tuning_budget:
         cost = cost.replace(" runs", f" of {one.tuning_budget:,.0f} runs", 1)
