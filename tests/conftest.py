@@ -19,7 +19,7 @@ WORKFLOW = ("Snakefile", "workflow", "config", "profiles")
 
 # Workers take whole files in this order, then the others: none is left with a long one at the end.
 LONGEST = (
-    *("test_real_run", "test_contract", "test_pictures", "test_open_house", "test_fedplt_paper"),
+    *("test_real_run", "test_every_paper", "test_contract", "test_pictures", "test_open_house"),
     *("test_planning", "test_reruns", "test_fedmm_paper", "test_toy_paper", "test_fedac_paper"),
     *("test_fedht_claims", "test_qshed_paper", "test_curves", "test_paper_removed", "test_config"),
     *("test_cross", "test_errata", "test_common_methods", "test_variations", "test_growth"),

@@ -1,19 +1,21 @@
 """Methods under partial participation: against plain loops, empty rounds, the ledger, and the comparison."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import replifed as rf
+from planned_comparison import PLAIN
+from planned_comparison import config as config_of
 from replifed.algorithms.base import Method, Round, ServerModel, without_form
 from replifed.algorithms.cohort import Cohort
 from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.engine.simulate import simulate
-from replifed.errors import ConfigError, ReplifedError
-from replifed.network.participation import Asked, FixedSize, Independent, Markov, Participation
-from replifed.papers.cross.cohorts import labels_of, of_all_methods
+from replifed.errors import ReplifedError
+from replifed.network.participation import Asked, FixedSize, Markov, Participation
+from replifed.papers.cross.cohorts import of_all_methods
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import LeastSquares
 from replifed.randomness import Streams
@@ -171,26 +173,6 @@ def test_a_run_beside_others_is_the_run_alone(name, law):
         np.testing.assert_allclose(totals[:, 1], alone.ledger[kind][:, 0])
 
 
-def test_fedmms_server_steps_alone_as_its_box_has_it():
-    assert [name for name in BUILT_IN if getattr(method_class(name), "steps_alone", False)] == [
-        "fedmm",
-        "parameter_aggregation",
-    ]
-
-
-def test_a_mask_and_those_who_compute_are_one_law():
-    def named(streams, n_clients):
-        active = Independent(0.4)(streams, n_clients).active
-        return Participation(active, np.arange(n_clients)[None])
-
-    for name in ("fedavg", "fedprox", "fednova", "fedexp", "scaffold", "feddyn", "fedac", "mb_sgd"):
-        states = [
-            simulate(made(name), EQUAL, STREAMS, 8, cohort=law).state for law in (Independent(0.4), named)
-        ]
-        for one, other in zip(*states, strict=True):
-            np.testing.assert_allclose(one, other, atol=1e-13)
-
-
 def test_a_method_that_averages_all_who_compute_is_stopped():
     class Old(Method):
         def round(self, state, problem, ctx):
@@ -226,6 +208,7 @@ def test_the_library_takes_the_words_of_the_command():
         ("fedavg", {"cohort": 0}, "cohort = 0: must be from 1 to 8 clients"),
         ("fedavg", {"cohort": 9}, "cohort = 9: must be from 1 to 8 clients"),
         ("fedavg", {"cohort": FixedSize(2), "availability": "cyclic:2"}, "cohort is a law: leave out"),
+        ("fedavg", {"cohort": 2, "average": "plain"}, "average = 'plain'"),
         ("mb_sgd", {"cohort": 2, "average": "scaled"}, "MinibatchSGD does not average with the weights p_i"),
         ("fedlin", {"cohort": 2}, r"full participation only \(all clients in every round: the first"),
     ],
@@ -251,20 +234,8 @@ def test_every_method_says_what_its_paper_and_the_code_do():
     )
 
 
-PLAIN = {
-    "problem": "logistic",
-    "dataset": "phishing",
-    "partition": {"clusters": "kmeans", "count": 10, "parts": 2, "shards_per_client": 2},
-    "methods": ["fedavg", "scaffold", "fedlin", "fedac"],
-    "samples": 10,
-    "local_steps": 5,
-    "ridge": 0.01,
-}
-
-
-def config(**requested):
-    cross = {"seed": 1, "experiments": {"phishing": PLAIN}}
-    return {"cross": cross, "comparison": {"data": ["phishing"], **requested}, "methods": {}, "datasets": {}}
+METHODS_ASKED = ["fedavg", "scaffold", "fedlin", "fedac"]
+config = partial(config_of, plain=PLAIN | {"methods": METHODS_ASKED})
 
 
 def test_a_comparison_with_cohorts_leaves_out_who_has_no_form_and_says_so():
@@ -276,9 +247,11 @@ def test_a_comparison_with_cohorts_leaves_out_who_has_no_form_and_says_so():
     told = section["artefacts"]["cohorts"]["settings"]
     assert set(told["left_out"]) == {"fedlin", "fedac"} and "20% of the clients at most" in told["said"]
     everyone = comparison(config(cohort=2, everyone=True))["experiments"]["phishing_cohort_2"]
-    assert everyone["methods"] == PLAIN["methods"]
+    assert everyone["methods"] == METHODS_ASKED
     plain = comparison(config())
-    assert plain["experiments"]["phishing"] == PLAIN and "cohorts" not in plain["artefacts"]
+    assert (
+        plain["experiments"]["phishing"]["methods"] == METHODS_ASKED and "cohorts" not in plain["artefacts"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -315,17 +288,6 @@ def test_custom_methods_are_asked_too(tmp_path, monkeypatch):
     assert cohorts.reasons({"cohort": 2}, asked, ["mine", "fedavg"]) == {
         "mine": "it is defined for all clients"
     }
-
-
-def test_a_cohort_is_no_word_of_the_average():
-    with pytest.raises(ConfigError, match="average = 'plain'"):
-        rf.run(made("fedavg"), EQUAL, 2, cohort=2, average="plain")
-
-
-def test_a_method_with_all_clients_beside_cohorts_says_so_in_figure_and_tables():
-    frame = pd.DataFrame({"experiment": ["a9a_cohort_2"] * 2, "method": ["fedlin", "fedavg"]})
-    assert labels_of(frame)["fedlin"] == "FedLin (all clients)" and labels_of(frame)["fedavg"] == "FedAvg"
-    assert labels_of(frame.assign(experiment="a9a"))["fedlin"] == "FedLin"
 
 
 def test_minibatches_without_repeats_are_uniform_subsets():

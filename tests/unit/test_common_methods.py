@@ -5,10 +5,9 @@ import pytest
 
 import replifed as rf
 from replifed.algorithms import fedsplit, scaffnew
-from replifed.algorithms.local_solvers import Exact, Gradient
+from replifed.algorithms.local_solvers import Gradient
 from replifed.contract.checks import members
 from replifed.engine.simulate import simulate
-from replifed.network.participation import Participation
 from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 
@@ -327,23 +326,10 @@ def test_each_is_its_box_client_by_client(name, loop, settings, problem, clients
 # -- identities -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("batch", [None, 4])
-@pytest.mark.parametrize("clients", [None, COHORT])
-def test_fedprox_without_its_term_is_fedavg_to_the_bit(batch, clients):
-    more = LOCAL | {"batch": batch, "clients": clients}
-    assert np.array_equal(reached("fedprox", WEIGHTED, mu=0.0, **more), reached("fedavg", WEIGHTED, **more))
-
-
 def test_steps_and_rates_of_the_theorems_by_hand():
     assert fedsplit.theory_step(0.5, 8.0) == 0.5
     assert scaffnew.theory_rate(0.1, 0.1, 0.05) == 1 - 0.005
     assert scaffnew.theory_rate(0.1, 0.1, 0.5) == 1 - 0.1**2
-
-
-def test_fedavgm_without_momentum_and_fednova_with_equal_steps_are_fedavg():
-    fedavg = reached("fedavg", WEIGHTED, **LOCAL)
-    np.testing.assert_allclose(reached("fedavgm", WEIGHTED, momentum=0.0, **LOCAL), fedavg, rtol=1e-13)
-    np.testing.assert_allclose(reached("fednova", WEIGHTED, work="equal", **LOCAL), fedavg, rtol=1e-12)
 
 
 @pytest.mark.parametrize("clients", [None, COHORT])
@@ -357,28 +343,6 @@ def test_fedexp_is_its_rule_client_by_client(problem, p, clients, eps):
     assert (max(etas) > 1.5) == (eps == 1e-4)  # so that the rule is not only that of FedAvg
 
 
-@pytest.mark.parametrize("batch", [None, 4])
-@pytest.mark.parametrize("clients", [None, COHORT])
-def test_fedexp_without_extrapolation_is_fedavg_at_the_mean_of_its_last_two_models(batch, clients):
-    """With a large eps eta_g is 1 in each round."""
-    more = LOCAL | {"batch": batch, "clients": clients}
-    last, before = (reached("fedavg", WEIGHTED, rounds=rounds, **more) for rounds in (ROUNDS, ROUNDS - 1))
-    found = reached("fedexp", WEIGHTED, eps=1e6, **more)
-    np.testing.assert_allclose(found, (last + before) / 2, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("rounds", [1, ROUNDS, 2000])
-def test_fedexp_with_equal_clients_is_fedavg_and_stays_finite_at_the_minimiser(rounds):
-    """All d_i are one, eta_g = max(1, |d|^2 / (2 (|d|^2 + eps))) = 1, and at the end d is zero."""
-    equal = rf.problems.from_clients([DATA[0]] * 3, l2=L2)
-    method, fedavg = (rf.method(name, **LOCAL) for name in ("fedexp", "fedavg"))
-    found, plain = (simulate(one, equal, STREAMS, rounds).state.x[0] for one in (method, fedavg))
-    np.testing.assert_allclose(found, plain, rtol=1e-12, atol=1e-12)
-    assert np.isfinite(found).all()
-    if rounds == 2000:
-        np.testing.assert_allclose(found, minimiser(equal, 1)[0], atol=1e-9)
-
-
 def test_fedexp_is_evaluated_at_the_mean_of_its_last_two_models():
     """The loss that is recorded after a round is that of the mean of its model and the one before."""
     method = rf.method("fedexp", eps=1e-4, **LOCAL)
@@ -387,52 +351,6 @@ def test_fedexp_is_evaluated_at_the_mean_of_its_last_two_models():
     means = [x[0], *((x[t] + x[t + 1]) / 2 for t in range(ROUNDS))]
     np.testing.assert_array_equal(recorded, [WEIGHTED.loss(mean)[0] for mean in means])
     assert all((WEIGHTED.loss(x[t]) != recorded[t]).all() for t in range(1, ROUNDS + 1))
-
-
-@pytest.mark.parametrize("name", ["mb_sgd", "mb_ac_sgd"])
-def test_minibatch_sgd_takes_one_step_a_round_whatever_the_samples(name):
-    method = rf.method(name, step=ETA, local_steps=K, batch=4)
-    assert (simulate(method, EQUAL, STREAMS, ROUNDS).ledger["iterations"][-1] == ROUNDS).all()
-
-
-@pytest.mark.parametrize("batch", [None, 4])
-def test_with_one_step_fedac_is_accelerated_and_fedavg_plain_minibatch_sgd(batch):
-    """At K = 1 FedAc-I and the naive method are one."""
-    more = {"step": ETA, "local_steps": 1, "batch": batch}
-    first, naive = (reached("fedac", variant=variant, **more) for variant in ("1", "naive"))
-    assert np.array_equal(first, naive)
-    np.testing.assert_allclose(reached("mb_ac_sgd", **more), first, rtol=1e-12)
-    np.testing.assert_allclose(reached("mb_sgd", **more), reached("fedavg", **more), rtol=1e-12)
-
-
-def descent(rounds, step):
-    x = np.zeros(D)
-    for _ in range(rounds):
-        x = x - step * sum(grad(i, x) for i in range(N)) / N
-    return x
-
-
-@pytest.mark.parametrize("option", ["1", "2"])
-def test_scaffold_with_one_step_and_all_clients_is_gradient_descent(option):
-    found = reached("scaffold", step=ETA, solver=Gradient(steps=1), option=option)
-    np.testing.assert_allclose(found, descent(ROUNDS, ETA), rtol=1e-10)
-
-
-def test_scaffnew_that_never_skips_is_gradient_descent():
-    found = reached("scaffnew", step=ETA, solver=Gradient(steps=1))
-    np.testing.assert_allclose(found, descent(ROUNDS, ETA), rtol=1e-10)
-
-
-def test_fedsplits_fixed_point_is_the_minimiser_with_exact_and_inexact_maps():
-    """x* stays where it is with z_j = x* - s grad f_j(x*), whose mean it is."""
-    x = minimiser(EQUAL, 1)
-    z = np.stack([x[0] - 0.8 * grad(j, x[0]) for j in range(N)])[None]
-    np.testing.assert_allclose(z.mean(axis=1), x, atol=1e-12)
-    for solver in (Gradient(steps=2, step=ETA), Exact()):
-        method = rf.method("fedsplit", s=0.8, solver=solver)
-        state = fedsplit.Splitting(x, z)
-        after = simulate(method, EQUAL, STREAMS, 1, resume=(0, state)).state
-        np.testing.assert_allclose(after.z, z, atol=1e-10)
 
 
 # -- what they reach ----------------------------------------------------------------------------------------
@@ -451,38 +369,6 @@ EXACT = {
 def test_exact_methods_reach_the_minimiser(name):
     found = reached(name, rounds=1500, **EXACT[name])
     assert np.abs(found - minimiser(EQUAL, 1)[0]).max() < 1e-12
-
-
-@pytest.mark.parametrize("name", ["fedavg", "fedprox", "fednova"])
-def test_others_stop_beside_it(name):
-    """Their steps are constant, so that they come to rest, but at the fixed point of other maps."""
-    method = rf.method(name, step=0.5 / L, local_steps=K)
-    state = simulate(method, WEIGHTED, STREAMS, 1500).state
-    after = simulate(method, WEIGHTED, STREAMS, 1600, resume=(1500, state)).state
-    far, further = (method.observe(at)["server"][0] for at in (state, after))
-    np.testing.assert_allclose(far, further, atol=1e-12)
-    assert np.abs(far - minimiser(WEIGHTED, 1)[0]).max() > 1e-4
-
-
-@pytest.mark.parametrize("name", ["feddyn", "feddc", "mimelite", "scaffold"])
-def test_state_stays_as_it_is_in_a_round_without_clients(name):
-    def cohort(streams, n_clients):
-        return Participation(np.full((1, n_clients), streams.round_ < 3), None)
-
-    method = rf.method(name, **{"feddyn": {"alpha": 0.5}}.get(name, {"step": ETA}), solver=Gradient(steps=3))
-    three, four = (simulate(method, EQUAL, STREAMS, rounds, cohort=cohort).state for rounds in (3, 4))
-    for before, after in zip(three, four, strict=True):
-        np.testing.assert_array_equal(after, before)
-    assert np.abs(three.x).max() > 0
-
-
-def test_feddc_without_its_weight_is_scaffold_twice_and_mimelite_without_momentum_is_fedavg():
-    """Without its weight the drift takes no part in the steps, but the first mean adds it all the same."""
-    settings = SOLVER | {"step": ETA}
-    plain = reached("mimelite", momentum=0.0, **settings)
-    np.testing.assert_allclose(plain, reached("fedavg", **LOCAL), rtol=1e-12)
-    first = reached("feddc", rounds=1, alpha=1e-300, **settings)
-    np.testing.assert_allclose(first, 2 * reached("scaffold", rounds=1, **settings), rtol=1e-12)
 
 
 def test_scaffnews_rate_is_at_most_that_of_its_theorem():

@@ -273,10 +273,53 @@ class CountsItsRounds(Sound):
         return ServerModel(after.x / self.calls), cost
 
 
-class DrawsUndeclared(Sound):
+def moves(name: str, change: Callable[..., NDArray]) -> type[Sound]:
+    """Return gradient descent whose new model x is what `change` makes of it and of the old one."""
+
     def round(self, state, problem, ctx):
-        after, cost = super().round(state, problem, ctx)
-        return ServerModel(after.x + ctx.streams.draw("noise", lambda rng: rng.random(problem.dim))), cost
+        after, cost = Sound.round(self, state, problem, ctx)
+        return ServerModel(change(after.x, state.x, problem, ctx)), cost
+
+    return type(name, (Sound,), {"round": round})
+
+
+def charges(name: str, change: Callable[..., dict[str, Any]], **members: Any) -> type[Sound]:
+    """Return gradient descent with other entries in its cost."""
+
+    def cost(self, problem, ctx):
+        cost = Sound.cost(self, problem, ctx)
+        return cost._replace(**change(cost, problem, ctx))
+
+    return type(name, (Sound,), {"cost": cost, **members})
+
+
+def noise(x: NDArray, problem: Any, ctx: Round) -> NDArray:
+    return x + ctx.streams.draw("noise", lambda rng: rng.random(problem.dim))
+
+
+DrawsUndeclared = moves("DrawsUndeclared", lambda x, old, problem, ctx: noise(x, problem, ctx))
+ShrinksToTheMean = moves("ShrinksToTheMean", lambda x, *_: 0.9 * x + 0.1 * x.mean(axis=0))
+StopsWithTheFirstLost = moves("StopsWithTheFirstLost", lambda x, old, *_: x if np.isfinite(x).all() else old)
+ChangesItsPrecision = moves("ChangesItsPrecision", lambda x, *_: x.astype(np.float32))
+ChargesTheLastTwice = charges(
+    "ChargesTheLastTwice", lambda cost, problem, ctx: {"bits_up": cost.bits_up + dense_bits(problem.dim)}
+)
+ChargesByNumber = charges(
+    "ChargesByNumber",
+    lambda cost, problem, ctx: {
+        "bits_up": 32 * (1 + (np.arange(N) if ctx.chosen is None else ctx.chosen)).sum()
+    },
+)
+LearnsForNothing = charges("LearnsForNothing", lambda *_: {"bits_up": 0})
+SaysWhatItSends = charges("SaysWhatItSends", lambda *_: {}, messages=staticmethod(both_ways))
+SendsHalf = charges(
+    "SendsHalf", lambda cost, *_: {"bits_up": cost.bits_up / 2}, messages=staticmethod(both_ways)
+)
+
+
+class ChargesEveryone(Sound):
+    def cost(self, problem, ctx):
+        return super().cost(problem, ctx._replace(chosen=None, active=None))
 
 
 class PrefersTheFirst(Sound):
@@ -290,24 +333,6 @@ class AddsUp(Sound):
     def round(self, state, problem, ctx):
         _, models = self.models(state, problem, ctx)
         return ServerModel(state.x + (models - state.x[:, None]).sum(axis=1)), self.cost(problem, ctx)
-
-
-class ChargesTheLastTwice(Sound):
-    def cost(self, problem, ctx):
-        cost = super().cost(problem, ctx)
-        return cost._replace(bits_up=cost.bits_up + dense_bits(problem.dim))
-
-
-class ShrinksToTheMean(Sound):
-    def round(self, state, problem, ctx):
-        after, cost = super().round(state, problem, ctx)
-        return ServerModel(0.9 * after.x + 0.1 * after.x.mean(axis=0)), cost
-
-
-class StopsWithTheFirstLost(Sound):
-    def round(self, state, problem, ctx):
-        after, cost = super().round(state, problem, ctx)
-        return (after if np.isfinite(after.x).all() else state), cost
 
 
 class TakesTheLongestStep(Sound):
@@ -329,46 +354,14 @@ class RefusesWithoutAName(Sound):
             raise ConfigError("the step must be positive")
 
 
-class ChargesEveryone(Sound):
-    def cost(self, problem, ctx):
-        return super().cost(problem, ctx._replace(chosen=None, active=None))
-
-
-class ChargesByNumber(Sound):
-    def cost(self, problem, ctx):
-        numbers = np.arange(problem.n_clients) if ctx.chosen is None else ctx.chosen
-        return super().cost(problem, ctx)._replace(bits_up=32 * (1 + numbers).sum())
-
-
 class AveragesAllThatCompute(Sound):
     def models(self, state, problem, ctx):
         return problem.local(state.x, clients=ctx.chosen).mean, super().models(state, problem, ctx)[1]
 
 
-class LearnsForNothing(Sound):
-    def cost(self, problem, ctx):
-        return super().cost(problem, ctx)._replace(bits_up=0)
-
-
-class SaysWhatItSends(Sound):
-    messages: ClassVar = staticmethod(both_ways)
-
-
-class SendsHalf(SaysWhatItSends):
-    def cost(self, problem, ctx):
-        cost = super().cost(problem, ctx)
-        return cost._replace(bits_up=cost.bits_up / 2)
-
-
 class ForgetsItsCost(Sound):
     def round(self, state, problem, ctx):
         return super().round(state, problem, ctx)[0]
-
-
-class ChangesItsPrecision(Sound):
-    def round(self, state, problem, ctx):
-        after, cost = super().round(state, problem, ctx)
-        return ServerModel(after.x.astype(np.float32)), cost
 
 
 class LosesTheBatch(Sound):
@@ -403,13 +396,6 @@ class LooksAtHessians(Sound):
         return mean, models / (1 + 0 * largest[:, None, None])
 
 
-class LooksAtLosses(Sound):
-    def round(self, state, problem, ctx):
-        after, cost = super().round(state, problem, ctx)
-        better = problem.loss(after.x) < problem.loss(state.x)
-        return ServerModel(np.where(better[:, None], after.x, 0.99 * state.x)), cost
-
-
 class ComputesIdly(Sound):
     """Says that it throws away what it uses."""
 
@@ -418,34 +404,23 @@ class ComputesIdly(Sound):
             return super().models(state, problem, ctx)
 
 
-class ReadsTheData(Sound):
-    def round(self, state, problem, ctx):
-        after, cost = super().round(state, problem, ctx)
-        return ServerModel(after.x + 0 * np.mean(problem.X)), cost
-
-
-class ReadsTheDataBehind(Sound):
-    def round(self, state, problem, ctx):
-        after, cost = super().round(state, problem, ctx)
-        return ServerModel(after.x + 0 * np.mean(problem.smoothness.__self__.X)), cost
-
-
-class AsksACopy(Sound):
-    def round(self, state, problem, ctx):
-        after, cost = super().round(state, problem, ctx)
-        return ServerModel(after.x - 0.05 * copy.deepcopy(problem).gradient(after.x)), cost
-
-
-class ListsAttributes(Sound):
-    def round(self, state, problem, ctx):
-        after, cost = super().round(state, problem, ctx)
-        return ServerModel(after.x + 0 * np.mean(vars(problem)["y"])), cost
-
-
-class ReadsBehindLocalModels(Sound):
-    def round(self, state, problem, ctx):
-        after, cost = super().round(state, problem, ctx)
-        return ServerModel(after.x + 0 * np.mean(problem.local(state.x)._problem.y)), cost
+LooksAtLosses = moves(
+    "LooksAtLosses",
+    lambda x, old, problem, ctx: np.where((problem.loss(x) < problem.loss(old))[:, None], x, 0.99 * old),
+)
+ReadsTheData = moves("ReadsTheData", lambda x, old, problem, ctx: x + 0 * np.mean(problem.X))
+ReadsTheDataBehind = moves(
+    "ReadsTheDataBehind", lambda x, old, problem, ctx: x + 0 * np.mean(problem.smoothness.__self__.X)
+)
+AsksACopy = moves("AsksACopy", lambda x, old, problem, ctx: x - 0.05 * copy.deepcopy(problem).gradient(x))
+ListsAttributes = moves("ListsAttributes", lambda x, old, problem, ctx: x + 0 * np.mean(vars(problem)["y"]))
+ReadsBehindLocalModels = moves(
+    "ReadsBehindLocalModels", lambda x, old, problem, ctx: x + 0 * np.mean(problem.local(old)._problem.y)
+)
+DrawsFromNumpy = moves(
+    "DrawsFromNumpy",
+    lambda x, *_: x + 1e-3 * np.random.standard_normal(x.shape),  # noqa: NPY002
+)
 
 
 class LooksAtFiftyPoints(Sound):
@@ -507,13 +482,6 @@ class ChangesTheProcess(Sound):
         os.chdir("/")
         os.environ["REPLIFED_PLANTED"] = "1"
         return super().round(state, problem, ctx)
-
-
-class DrawsFromNumpy(Sound):
-    def round(self, state, problem, ctx):
-        after, cost = super().round(state, problem, ctx)
-        drawn = np.random.standard_normal(after.x.shape)  # noqa: NPY002
-        return ServerModel(after.x + 1e-3 * drawn), cost
 
 
 class Exits(Sound):
@@ -704,24 +672,3 @@ def test_every_part_is_examined_of_a_method_of_ones_own():
     assert {one.part.partition(" ")[0] for one in outcomes} >= {"State,", "Rounds", "Values", "Equal"}
     broken = {one.part for one in examine(ForgetsTheWeights) if one.error}
     assert [part[:29] for part in broken] == ["Rounds, and the bits of each,"]
-
-
-def test_a_method_without_example_problem_or_count_is_told_what_to_add(monkeypatch):
-    class Bare(Sound):
-        needs = (Smooth, type("Wanted", (), {}))
-        example = None
-
-    name, known = "replifed.nowhere:Bare", test_every_method_has_an_example_and_a_problem
-    monkeypatch.setitem(METHODS, "bare", name)
-    monkeypatch.setitem(globals(), "method_class", lambda _: Bare)
-    with pytest.raises(AssertionError, match="bare: give Bare a classmethod `example`"):
-        known("bare")
-    Bare.example = classmethod(lambda cls: cls(step=0.05))
-    with pytest.raises(AssertionError, match="bare: add a problem with Smooth, Wanted"):
-        known("bare")
-    Bare.needs = Sound.needs
-    with pytest.raises(AssertionError, match="bare: give Bare a function `messages`"):
-        known("bare")
-    # What another package registers is not counted here.
-    monkeypatch.setitem(METHODS, "bare", "somebody.elses:Bare")
-    known("bare")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import types
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,9 +19,7 @@ from replifed.papers.fedht.figures.objectives import local_steps_lines
 from replifed.papers.fedht.paper import LINES
 from replifed.papers.fedht.settings import Simulation
 from replifed.papers.fedht.simulations import simulation
-from replifed.papers.inputs import Inputs
 from replifed.randomness import Streams
-from small_tables import columns
 
 SETTINGS = {"seed": 1, "loss": "least_squares", "clients": 4, "samples": 12, "features": 30, "planted": 4}
 SEEDS = (1, 2, 3)
@@ -186,12 +181,6 @@ def test_a_box_stands_where_curves_leave_space(curves, panel, corner):
         assert ((centre > 0.5) == corner).all()
 
 
-def test_nothing_is_said_where_nothing_diverged(histories):
-    _, ax = drawn(summarise(histories["holds"], ["method"]))
-    assert not any("diverged" in text.get_text() for text in ax.texts)
-    assert not [line for line in ax.lines if line.get_marker() == "X"]
-
-
 def test_the_blow_up_does_not_squeeze_the_others(histories):
     frame = pd.concat([summarise(history, ["method"]) for history in histories.values()])
     held = frame[frame["method"] == "fedht"]["mean"]
@@ -264,118 +253,4 @@ def test_a_users_own_settings_change_nothing(histories, tmp_path):
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
-def test_a_failed_write_leaves_the_old_picture(histories, tmp_path):
-    path = tmp_path / "a.png"
-    path.write_bytes(b"old")
-    made, _ = drawn(summarise(histories["holds"], ["method"]))
-    made.savefig = lambda *_, **__: (_ for _ in ()).throw(RuntimeError("no"))
-    with pytest.raises(RuntimeError):
-        save(made, path)
-    assert path.read_bytes() == b"old"
-    assert [file.name for file in tmp_path.iterdir()] == ["a.png"]
-
-
 # --- This paper's figures, through their CSV ---------------------------------------------------------
-
-
-class OfTwo(Inputs):
-    """Runs of one of the paper's artefacts, made of two real ones."""
-
-    def __init__(self, made, artefact):
-        self.made, self.artefact = made, ARTEFACTS[artefact]
-
-    def experiment(self, name):
-        return types.SimpleNamespace(condition=1.05, sparsity=9600, planted=1)
-
-    def runs(self):
-        return [(name, method) for name, methods in self.artefact["runs"].items() for method in methods]
-
-    def searches(self):
-        return [(name, method) for name, methods in self.artefact["tuned"].items() for method in methods]
-
-    def methods(self, experiment):
-        return self.artefact["runs"][experiment]
-
-    def run(self, experiment, method):
-        if experiment == "planted":
-            frame = self.made["holds"].assign(level="", reading="theory", tuned=True, first_batch=9)
-            t = frame["round"].to_numpy()
-            return pd.concat(
-                [
-                    frame.assign(method=method, local_steps=K, batch=batch, error=2.0 * np.exp(-0.1 * K * t))
-                    for K in (3, 10)
-                    for batch in ("theorem", "small")
-                ]
-            )
-        held, lost = self.made["holds"], self.made["diverges"]
-        source = lost if method == "fediterht" else held
-        levels = ["0.1,0.1", "0.5,0.5", "1.0,1.0"] if experiment.startswith("simulation") else [""]
-        frames = [
-            source.assign(level=level, reading=reading, batch=batch, local_steps=K, tuned=K == 10)
-            for level in levels
-            for reading in ("own", "common", "equal", "printed")
-            for batch in ("5", "full")
-            for K in (3, 10)
-            if batch == "5" or level == levels[0]
-        ]
-        return pd.concat(frames, ignore_index=True).assign(method=method)
-
-    def tuned(self, experiment, method):
-        search = {"step": 0.1, "score": 1.0, "steps": [0.01, 0.1, 1.0], "scores": [2.0, 1.0, None]}
-        search |= {"rejected": [0.01], "chaotic": False}
-        cost = {"runs": 9, "rounds": 90, "bits": 1e6}
-        K_values = ["1"] if method == "distributed_iht" else ["3", "10"]
-        found = {"local_steps": int(K_values[-1]), "by_local_steps": {K: search for K in K_values}}
-        levels = ["0.1,0.1", "1.0,1.0"] if experiment.startswith("simulation") else [""]
-        return {"method": method, "levels": {level: found for level in levels}, "cost": cost}
-
-    def data_kind(self, experiment):
-        return ("surrogate" if experiment == "e2006" else "synthetic"), ""
-
-
-ALL = ["fedht", "fediterht", "distributed_iht", "fedavg"]
-ARTEFACTS = {
-    "fig1": {"runs": {"simulation1": ALL[:2]}},
-    "fig2": {"runs": {"simulation2": ALL[:2]}},
-    "fig3": {"runs": {"simulation1": ALL}},
-    "fig3_full_batch": {"runs": {"simulation1": ALL}},
-    "fig6": {"runs": {"e2006": ALL, "mnist": ALL}},
-    "rates": {"runs": {"planted": ALL[:2]}},
-    "tuning": {"tuned": {"mnist": ALL}},
-}
-
-
-@pytest.mark.parametrize("name", ARTEFACTS)
-def test_a_figures_table_is_as_in_a_csv_from_which_it_is_drawn(name, histories):
-    """Another test draws the figures from their tables of a small run."""
-    frame = FIGURES[name].table(OfTwo(histories, name))
-    assert set(frame) == columns("fedht", name)
-    assert frame["panel"].astype(bool).all()
-    text = frame.to_csv(index=False, float_format="%.12g")
-    again = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["nan"])
-    assert not again.isna().any().any()
-    assert again.to_csv(index=False, float_format="%.12g") == text
-
-
-def test_panels_of_figure_3(histories):
-    frame = FIGURES["fig3"].table(OfTwo(histories, "fig3"))
-    assert set(frame["level"]) == {"0.1,0.1", "1.0,1.0"}
-    assert set(frame["local_steps"]) == {10}
-    assert frame["panel"].nunique() == 6  # three readings at two levels
-    assert {"round", "iterations", "bits"} <= set(frame.columns)
-
-
-def test_figure_1_takes_the_mildest_level_only(histories):
-    frame = FIGURES["fig1"].table(OfTwo(histories, "fig1"))
-    assert set(frame["level"]) == {"0.1,0.1"}
-    assert set(frame["local_steps"]) == {3, 10}
-
-
-def test_surrogate_panels_say_so(histories):
-    frame = FIGURES["fig6"].table(OfTwo(histories, "fig6"))
-    made = FIGURES["fig6"].show(frame)
-    said = {
-        ax.get_title(loc="left").split(",")[0]: any("surrogate" in text.get_text() for text in ax.texts)
-        for ax in made.axes
-    }
-    assert said == {"E2006-tfidf": True, "MNIST": False}

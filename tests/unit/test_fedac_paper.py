@@ -9,12 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from replifed.algorithms.fedac import coupling
-from replifed.claims import scores
 from replifed.claims.claim import NotMeasurableError
-from replifed.claims.verdicts import described
 from replifed.data.table import Table
 from replifed.papers.fedac import coupled, experiments, measures, orders, paper, published
-from replifed.papers.fedac.claims import CLAIMS
 from replifed.papers.fedac.coupled import Logistic, constants_of, draw, objectives
 from replifed.papers.fedac.paper import (
     DRAWN,
@@ -119,12 +116,6 @@ def test_either_twin_tells_that_a_run_sensitive_to_rounding():
     assert measures.sensitive_to_rounding(run, np.full_like(run, np.nan))[0].all()
 
 
-def test_neighbours_of_a_step_at_an_end():
-    ladder = np.array([1.0, 2.0, 5.0, 10.0])
-    assert experiments._around(ladder, 2.0, 1).tolist() == [1.0, 2.0, 5.0]
-    assert experiments._around(ladder, 10.0, 1).tolist() == [2.0, 5.0, 10.0]
-
-
 @pytest.mark.skipif(not MIRROR, reason="needs a9a: REPLIFED_MIRROR is not set")
 @pytest.mark.parametrize("method", ["fedavg", "fedac", "mb_ac_sgd"])
 def test_calm_runs_are_the_published_ones(method):
@@ -162,31 +153,6 @@ def test_published_runs_tell_the_beta_of_fedac_2(monkeypatch):
 
     monkeypatch.setattr(coupled, "coupling", other)
     assert furthest() > 100 * measures.AGREES
-
-
-@pytest.mark.parametrize(("fresh", "robust"), [("holds", "yes"), ("fails", "")])
-def test_fresh_seeds_are_other_settings_of_the_authors_order(fresh, robust):
-    """It holds with their seed, so that it is reproduced; on others, so that it does not hang on theirs."""
-    rows = [
-        {key: "" if value is None else str(value) for key, value in described(claim).items()}
-        | {"verdict": fresh if claim.options == {"random": "own"} else "holds", "data": "original"}
-        for claim in CLAIMS
-        if claim.statement_id == "fedac.orders.fedac"
-    ]
-    [one] = scores.statements(rows)
-    assert (one["status"], one["robust"], one["others"]) == ("reproduced", robust, "1")
-
-
-def test_the_speed_up_is_open_where_only_the_factor_could_tell():
-    """With a factor of one it fails, with the condition number it is open, and the theorem is not run."""
-    rows = [
-        {key: "" if value is None else str(value) for key, value in described(claim).items()}
-        | {"verdict": "fails" if claim.options["factor"] == "one" else "inconclusive", "data": "original"}
-        for claim in CLAIMS
-        if claim.statement_id == "fedac.speedup"
-    ]
-    [one] = scores.statements(rows)
-    assert (one["status"], one["printed"]) == ("inconclusive", "not run")
 
 
 def test_counts_of_points_and_runs_are_those_published():

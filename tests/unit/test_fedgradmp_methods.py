@@ -11,19 +11,16 @@ from scipy.optimize import minimize
 from pairwise import covering
 from replifed.algorithms.base import Round
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.feddualavg import FedDualAvg
 from replifed.algorithms.fedgradmp import FedGradMP
-from replifed.algorithms.fediterht import FedIterHT
 from replifed.algorithms.fedmid import FedMid
 from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError
-from replifed.network.participation import FixedSize, Independent
+from replifed.network.participation import FixedSize
 from replifed.operators import dictionaries
 from replifed.operators.dictionaries import ksvd
 from replifed.operators.hard_threshold import hard_threshold, largest
 from replifed.operators.projections import MatchingPursuit, Thresholding, onto_ball
-from replifed.operators.proximal import soft_threshold
 from replifed.papers.fedgradmp.problems import accuracy, relative_error, support_precision, support_recall
 from replifed.problems.dense import DenseLinearModel
 from replifed.problems.losses import loss_named
@@ -207,15 +204,6 @@ def test_compiled_iterations_are_the_plain_ones(dtype, classes, drawing, solving
     assert (np.count_nonzero(fast[:3], axis=-1) <= tau[:3, None]).all()
 
 
-def test_compiled_iterations_are_counted_as_they_are_booked():
-    data, _ = planted("softmax", rows=1, classes=3)
-    K, J, b, rounds = 4, 2, 5, 3
-    method = FedGradMP(sparsity=9, local_steps=K, batch=b, solver="sgd", step=0.1, inner_steps=J)
-    counted = simulate(method, data, STREAMS, rounds, audited=True).ledger
-    for kind in ("sample_gradients", "booked_sample_gradients"):
-        np.testing.assert_array_equal(counted[kind][-1], rounds * K * (1 + J) * b * N)
-
-
 def test_a_sub_problem_of_ones_own_is_not_passed_over():
     class Lazy(FedGradMP):
         def _solve(self, local, u, r, support, batches):
@@ -375,61 +363,7 @@ def test_composite_methods_are_their_boxes(cohort):
     assert (states[0].x == 0).any()
 
 
-def test_one_client_with_full_gradients_is_proximal_gradient_descent():
-    """With K = 1 FedMid applies the proximal map twice: its fixed point is that of 2 lambda."""
-    data, _ = planted(rows=1)
-    lam, L = 0.05, float(data.smoothness().max())
-    x = simulate(FedMid(step=1 / L, weight=lam, local_steps=1), data, Streams(0, (0,)), 1500).state.x
-    g = data.gradient(x)
-    np.testing.assert_allclose(soft_threshold(x - g / L, 2 * lam / L), x, atol=1e-9)
-    z = simulate(FedDualAvg(step=0.3 / L, weight=lam, local_steps=1), data, Streams(0, (0,)), 4000).state.x
-    np.testing.assert_allclose(soft_threshold(z - data.gradient(z) / L, lam / L), z, atol=1e-3)
-
-
 # -- cohorts -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "method",
-    [FedAvg(step=0.05, local_steps=3, batch=4), FedIterHT(step=0.05, local_steps=3, batch=4, sparsity=5)],
-)
-@pytest.mark.parametrize("loss", ["least_squares", "softmax"])
-def test_a_cohort_is_the_problem_of_its_clients(method, loss):
-    data, _ = planted(loss, classes=3)
-    data.weights = np.arange(1.0, N + 1) / 21 * np.ones((2, 1))
-    streams = STREAMS.at(0)
-    active, chosen = FixedSize(4)(streams, N)
-    state = method.init(data, STREAMS)._replace(
-        x=hard_threshold(np.random.default_rng(0).random((2, data.dim)), 5)
-    )
-    x = method.round(state, data, Round(0, active, None, streams, chosen))[0].x
-    for row in range(2):
-        own = chosen[row]
-        part = DenseLinearModel(
-            data.X[row : row + 1, own],
-            data.y[row : row + 1, own],
-            data.loss_function,
-            weights=data.weights[:1, own] / data.weights[0, own].sum(),
-        )
-        alone = Streams(5, (row + 1,)).at(0)
-        ctx = Round(0, None, None, alone)
-        again = method.round(state._replace(x=state.x[row : row + 1]), part, ctx)[0].x[0]
-        np.testing.assert_allclose(x[row], again, atol=1e-12)
-
-
-def test_cohorts_of_changing_size_leave_out_who_does_not_take_part():
-    data, _ = planted()
-    method, law = FedGradMP(sparsity=3, local_steps=2), Independent(0.8)
-    state = simulate(method, data, STREAMS, 1).state
-    now = STREAMS.at(3)
-    active, _ = law(now, data.n_clients)
-    x = method.round(state, data, Round(3, active, None, now))[0].x
-    for row, name in enumerate(STREAMS.replicates):
-        who = np.flatnonzero(active[row])[None]
-        alone, cohort = data.with_runs(np.arange(len(STREAMS)) == row), Streams(STREAMS.seed, (name,)).at(3)
-        ctx = Round(3, active[[row]], None, cohort, who)
-        again = method.round(state._replace(x=state.x[[row]]), alone, ctx)[0].x[0]
-        np.testing.assert_allclose(x[row], again, atol=1e-12)
 
 
 # -- projections and dictionaries ----------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """FedGradMP's experiments: data, theory, errata, and what claims and figures make of histories."""
 
 import itertools
-import json
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +10,16 @@ import pandas as pd
 import pytest
 import yaml
 
+from known_runs import Runs, claim_of, curves
 from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.fedgradmp_rates import Constants, geometric_sum, theorem5
 from replifed.algorithms.fedmid import FedMid
-from replifed.algorithms.local_steps import loop
 from replifed.claims.claim import NotMeasurableError
-from replifed.claims.curves import Curves, at, level
+from replifed.claims.curves import Curves, at
 from replifed.claims.verdicts import judge
 from replifed.data.surrogates import clip
 from replifed.engine import plans, trials
 from replifed.engine.simulate import simulate
-from replifed.operators.hard_threshold import threshold_by_class
 from replifed.operators.matrices import isometry_constant, restricted_eigenvalues, stable_rank
 from replifed.papers import jobs
 from replifed.papers.fedgradmp import experiments, measures, problems
@@ -28,34 +27,22 @@ from replifed.papers.fedgradmp.claims import CLAIMS
 from replifed.papers.fedgradmp.errata import ERRATA
 from replifed.papers.fedgradmp.figures import FIGURES
 from replifed.papers.fedgradmp.settings import Clip, Digits, Isometry, Regression
-from replifed.papers.fedgradmp.tables import TABLES
-from replifed.papers.inputs import Inputs
 from replifed.parts import typed
 from replifed.problems.losses import loss_named
 from replifed.randomness import Streams, generator
+from tiny_papers import section
 
 SMALL = {
+    **section("fedgradmp")["experiments"]["mild"],
     "seed": 1,
-    "problem": "regression",
     "clients": 6,
-    "samples": 30,
-    "features": 40,
-    "planted": 3,
-    "decay": 0.2,
-    "alphas": [0.2],
     "noises": [0.0, 1e-4],
-    "batch": 15,
-    "local_steps": [2],
-    "solvers": ["exact", "gd"],
     "inner_steps": 10,
     "weights": [0.01],
     "rounds": 5,
-    "record_every": 1,
     "replicates": [1, 2, 3],
 }
-BY_ID = {claim.id: claim for claim in CLAIMS}
-# Five rounds of FedGradMP cost as much as more of the others'.
-BASELINE_ROUNDS = 40
+of = partial(Runs, "fedgradmp")
 TUNING = {"replicates": [7, 8, 9, 10, 11], "rounds": 5, "tail": 0.2, "steps": [0.1, 0.01], "refine": 0}
 
 
@@ -211,20 +198,6 @@ def test_restricted_eigenvalues_are_within_the_true_ones():
     assert stable_rank(np.outer(np.ones(3), np.ones(4))) == pytest.approx(1)
 
 
-def test_corollary_10_holds_and_can_fail(monkeypatch):
-    measured = measures.isometry_improves(measures.isometries())
-    assert measured.values.all() and measured.seeds == 10
-    # Planted: a constant that does not depend on the rank.
-    monkeypatch.setattr(measures, "isometry_constant", lambda *_: 1.0)
-    assert not measures.isometry_improves(measures.isometries()).values.any()
-
-
-def test_theorem_13_promises_nothing_and_could():
-    assert not measures.theorem13_contracts().values.any()
-    # Planted: a factor of a hundredth.
-    assert measures.theorem13_contracts(0.01).values.all()
-
-
 def test_searches_tell_whether_the_printed_grid_holds_the_best_steps():
     def searched(*steps):
         found = ({"step": step, "score": 0.5, "steps": [step], "scores": [0.5]} for step in steps)
@@ -235,14 +208,6 @@ def test_searches_tell_whether_the_printed_grid_holds_the_best_steps():
     assert held.values.tolist() == [True, True, False]
 
 
-def test_remark_3_holds_and_can_fail():
-    assert measures.rate_worsens(measures.unlike(10, 1.005, 1.12)).values.all()
-    assert measures.residual_turns(measures.unlike(50, 1.02, 1.1)).values.all()
-    # Planted: no client with mu > 1, and clients that are all alike.
-    assert measures.rate_worsens(measures.unlike(10, 1.005, 1.005)).values.tolist() == [False, True, False]
-    assert measures.residual_turns(measures.unlike(50, 1.02, 1.02)).values.tolist() == [True, True, False]
-
-
 def test_logistic_bounds_hold_and_can_fail(monkeypatch):
     assert measures.logistic_bounds().values.all()
     joint = slice(1, None, 4)  # of each r: binary, least, binary, largest
@@ -251,24 +216,6 @@ def test_logistic_bounds_hold_and_can_fail(monkeypatch):
     # Planted: the second derivative of another loss, e^-|z|.
     monkeypatch.setattr(measures.np, "cosh", lambda z: np.exp(np.abs(z)))
     assert not measures.logistic_bounds().values.all()
-
-
-@pytest.mark.parametrize("solver", ["exact", "gd"])
-def test_no_run_comes_near_the_bounds_so_that_they_are_not_claimed(solver):
-    settings = {"seed": 3, "clients": 3, "features": 40, "planted": 3, "rounds": 4, "record_every": 1}
-    settings |= {"conditions": [1.01], "noises": [1e-4], "local_steps": [1], "replicates": [1, 2]}
-    settings["problem"] = "isometry"
-    history = run("fedgradmp", settings, None, None, None)
-    accuracy = history.groupby("solver")["accuracy"].max()
-    # A gradient step on Hessians between 1 and 1.01 is off by less than a hundredth of the way of length 1.
-    assert accuracy["exact"] < 1e-12 < 1e-6 < accuracy["gd"] < 0.02
-    [(_, runs, promised)] = measures.promises(history, typed("fedgradmp", settings), solver)
-    mean = (runs["error"] ** 2).groupby(runs["round"]).mean()
-    bound = promised.kappa**mean.index + promised.residual
-    assert promised.holds
-    assert 0 < (mean / bound)[1:].max() < 1e-3
-    [(_, _, nothing)] = measures.promises(history.assign(condition=3.0), typed("fedgradmp", settings), solver)
-    assert not nothing.holds
 
 
 def test_errata_look_at_sizes():
@@ -290,64 +237,23 @@ def test_errata_look_at_sizes():
 # -- runs, figures, claims -----------------------------------------------------------------------------
 
 
-class Runs(Inputs):
-    """Histories of one small experiment under the names that claims ask for."""
-
-    def __init__(self, frames, settings=None):
-        self.frames, self.settings = frames, settings
-
-    def experiments(self):
-        return list(dict.fromkeys(experiment for experiment, _ in self.frames))
-
-    def experiment(self, name):
-        return typed("fedgradmp", self.settings)
-
-    def runs(self):
-        return list(self.frames)
-
-    def run(self, experiment, method):
-        return self.frames[experiment, method]
-
-
 @pytest.fixture(scope="module")
 def runs():
-    settings = SMALL | {"noises": [1e-4], "tuning": TUNING, "baseline_rounds": BASELINE_ROUNDS}
+    settings = SMALL | {"noises": [1e-4], "tuning": TUNING}
     frames = {}
     for method in ("fedgradmp", "fedmid", "fedavg"):
         tuned = tune(method, settings, None, None)
         frames["mild", method] = run(method, settings, tuned, None, None)
-    return Runs(frames)
-
-
-def test_a_run_has_a_curve_for_every_variant_and_seed(runs):
-    frame = runs.run("mild", "fedgradmp")
-    assert set(frame["variant"]) == {"exact", "gd"}
-    assert len(frame) == 2 * 3 * 6
-    assert (frame["nonzeros"] <= 3).all()
-    assert frame[frame["round"] == 5]["error"].max() < 0.1
-    assert frame[frame["round"] == 5]["recall"].min() == 1
-    baseline = runs.run("mild", "fedavg")
-    assert baseline["step"].notna().all()
-    assert len(baseline) == 2 * 3 * (BASELINE_ROUNDS + 1)
-    assert set(baseline["reading"]) == {"own", "printed"}
+    return of(frames)
 
 
 def test_dense_methods_run_figure_8_with_the_loss_as_printed_alone():
-    """At the listed steps, by hand in one case."""
     readings = {"text": {"sparsity": 3, "scale": 1}, "summed": {"sparsity": 3, "scale": 15}}
     settings = SMALL | {"noises": [0.0], "steps": [1e-3, 1e-2], "readings": readings, "replicates": [1]}
     variants = {
         method: set(run(method, settings, None, None, None)["variant"]) for method in ("fediterht", "fedmid")
     }
     assert variants == {"fediterht": {"text", "summed"}, "fedmid": {"text"}}
-    frame = run("fedmid", settings | {"rounds": 1, "local_steps": [1], "batch": 30}, *[None] * 3)
-    data, x = problems.regression(Regression.of_job(settings), 0.2, 0.0, 1)
-    # The proximal step of clients and, on the mean, that of the server.
-    for step, ends in frame[frame["round"] == 1].groupby("step"):
-        local = -step * np.einsum("imn,im->in", data.X[0], -data.y[0]) / 30
-        mean = (np.sign(local) * np.maximum(np.abs(local) - 0.01 * step, 0)).mean(axis=0)
-        server = np.sign(mean) * np.maximum(np.abs(mean) - 0.01 * step, 0)
-        assert ends["error"].item() == pytest.approx(np.linalg.norm(server - x), rel=1e-9)
 
 
 @pytest.mark.parametrize("stable", [True, False])
@@ -369,45 +275,16 @@ def test_a_regression_search_says_what_it_ran(monkeypatch, stable):
     assert one["steps"][0] < one["step"] < one["steps"][-1]
 
 
-def test_table_1_shows_the_cost_of_tuning(runs):
-    class Inputs(Runs):
-        def tuned(self, experiment, method):
-            cost = {"runs": 40, "rounds": 2000, "bits": 1.5e8}
-            return {"cost": cost} if method == "fedavg" else {"variants": {}}
-
-        def searches(self):
-            return [("mild", "fedgradmp"), ("mild", "fedavg"), ("digits_gaussian", "fedavg")]
-
-        def has(self, key):
-            return tuple(key.removeprefix("tuned:").split("/")) in self.searches()
-
-    frames = {key: runs.frames[key] for key in (("mild", "fedgradmp"), ("mild", "fedavg"))}
-    shown = TABLES["table1"].show(TABLES["table1"].table(Inputs(frames)))
-    columns = [column for column in shown if column.startswith("Tuning")]
-    assert columns == ["Tuning, Figure 3's data (α = 0.2)", "Tuning, digits, Gaussian atoms"]
-    for column in columns:
-        assert shown[column].tolist() == ["none", "40 runs, 2,000 rounds, 1.5e+08 bits"]
-
-
 # -- digits --------------------------------------------------------------------------------------------
 
 DIGITS = {
+    **section("fedgradmp")["experiments"]["digits"],
     "seed": 1,
-    "problem": "digits",
-    "dictionary": "standard",
     "clients": 5,
-    "samples": 20,
-    "cohort": 3,
-    "batch": 10,
     "sparsities": [30, 60],
-    "local_steps": [4],
-    "matched_steps": 2,
-    "inner_steps": 2,
-    "weights": [1e-4],
     "dtype": "float64",
     "rounds": 6,
     "record_every": 3,
-    "replicates": [1, 2],
     "tuning": {"replicates": [101, 102], "rounds": 12, "steps": [0.04, 0.03, 0.02, 0.01, 0.001], "refine": 0},
 }
 
@@ -441,17 +318,22 @@ def searched(digits):
 
 
 def test_on_digits_the_grid_is_extended_but_the_printed_one_is_not(searched):
+    """What ran is told, and only steps that were given all rounds can win."""
+    found, asked = searched
     for name in ("30", "60"):
-        one = searched[0]["variants"][name]
-        assert one["step"] > 0.04 and not one["edge"]
+        one = found["variants"][name]
+        assert one["step"] > 0.04 and not one["edge"] and not one["chaotic"]
         assert one["steps"][0] < one["step"] < one["steps"][-1]
         assert one["printed"]["step"] == 0.04 and one["printed"]["edge"]
-        assert not one["chaotic"]
         assert one["score"] < one["printed"]["score"]
-        # Only steps that were given all rounds can win; the others were dropped.
         finished = [score for score in one["scores"] if score is not None]
         assert len(finished) < len(one["scores"])
         assert one["score"] == pytest.approx(min(finished))
+    names = {name for _, replicates, _, _ in asked for name in replicates}
+    assert found["trials"]["replicates"] == sorted(names) == [101, 102]
+    assert found["cost"]["runs"] == sum(len(steps) for steps, _, _, resume in asked if resume is None)
+    rounds = [len(steps) * (stop - (resume[0] if resume else 0)) for steps, _, stop, resume in asked]
+    assert found["cost"]["rounds"] == sum(rounds)
 
 
 def test_a_search_that_stays_at_an_edge_is_found(searched, digits, monkeypatch):
@@ -466,97 +348,38 @@ def test_a_search_that_stays_at_an_edge_is_found(searched, digits, monkeypatch):
     assert stuck["score"] > searched[0]["variants"]["30"]["score"]
 
 
-def test_a_search_on_digits_says_what_it_ran(searched):
-    found, asked = searched
-    names = {name for _, replicates, _, _ in asked for name in replicates}
-    assert found["trials"]["replicates"] == sorted(names) == [101, 102]
-    json.dumps(found, allow_nan=False)  # it is written as such
-    assert found["cost"]["runs"] == sum(len(steps) for steps, _, _, resume in asked if resume is None)
-    rounds = [len(steps) * (stop - (resume[0] if resume else 0)) for steps, _, stop, resume in asked]
-    assert found["cost"]["rounds"] == sum(rounds)
-
-
-def test_no_step_on_digits_is_tried_twice(searched):
-    """Both readings ask for the printed grid."""
-    _, asked = searched
-    begun = [(step, names[0]) for steps, names, stop, resume in asked if stop == 10 for step in steps]
-    assert max(begun.count(one) for one in begun) <= 2  # two levels tau
-
-
 def test_where_no_step_on_digits_is_stable_the_mean_of_five_repetitions_decides(digits, monkeypatch):
-    """Planted: every run differs from its twins."""
+    """Planted: every run differs from its perturbed runs."""
     perturbed = trials.simulate_perturbed
-    monkeypatch.setattr(
-        trials,
-        "simulate_perturbed",
-        lambda *words, **more: (found := perturbed(*words, **more))._replace(
-            difference=np.ones_like(found.difference)
-        ),
-    )
-    search = {**DIGITS["tuning"], "replicates": [101, 102, 103, 104, 105]}
+
+    def shaken(*given, **more):
+        found = perturbed(*given, **more)
+        return found._replace(difference=np.ones_like(found.difference))
+
+    monkeypatch.setattr(trials, "simulate_perturbed", shaken)
+    names = [101, 102, 103, 104, 105]
+    search = {**DIGITS["tuning"], "replicates": names}
     settings = {**DIGITS, "sparsities": [30], "tuning": search}
     found = tune("fediterht", settings, digits, None)
     one = found["variants"]["30"]
-    assert one["chaotic"]
-    assert found["trials"]["replicates"] == search["replicates"]
-    settings |= {"replicates": search["replicates"], "rounds": search["rounds"]}
-    frame = run("fediterht", settings, found, digits, None)
-    ends = frame[(frame["reading"] == "own") & (frame["round"] == search["rounds"])]
+    assert one["chaotic"] and found["trials"]["replicates"] == names
+    frame = run("fediterht", {**settings, "replicates": names, "rounds": 12}, found, digits, None)
+    ends = frame[(frame["reading"] == "own") & (frame["round"] == 12)]
     assert one["score"] == pytest.approx(1 - ends["train_accuracy"].mean())
 
 
 def test_both_readings_of_the_step_are_run_on_digits(searched, digits):
     found = searched[0]
     frame = run("fediterht", DIGITS, found, digits, None)
-    curves = frame.groupby(["variant", "reading", "replicate"])
-    assert len(curves) == 2 * 2 * 2
-    for (name, reading, _), curve in curves:
-        one = found["variants"][name]
-        assert set(curve["step"]) == {one["step"] if reading == "own" else one["printed"]["step"]}
-        assert curve["round"].tolist() == [0, 3, 6]
-    own, printed = (
-        frame[frame["reading"] == reading]["train_accuracy"].to_numpy() for reading in ("own", "printed")
-    )
-    assert (own != printed).any()
-
-    class Ran:
-        def run(self, experiment, method):
-            shift = 0.1 if method == "better" else 0.0
-            return frame.assign(train_accuracy=frame["train_accuracy"] + shift)
-
-    for reading in ("own", "printed"):
-        levels = (
-            level(measures.column("train_accuracy", "digits", method, "30", reading=reading))
-            for method in ("better", "fediterht")
-        )
-        found = measures.more_accurate(*levels)(Ran())
-        np.testing.assert_allclose(found.values, 0.1)
-        last = frame[(frame["reading"] == reading) & (frame["variant"] == "30") & (frame["round"] == 6)]
-        assert found.note.endswith(f"against {last['train_accuracy'].mean():.4f}")
-
-
-def test_one_run_serves_both_readings_where_they_agree(searched, digits, monkeypatch):
-    same = {name: one | {"printed": one} for name, one in searched[0]["variants"].items()}
-    rows = []
-    ran = plans.simulate_perturbed
-    monkeypatch.setattr(
-        plans, "simulate_perturbed", lambda *words, **more: rows.append(len(words[2])) or ran(*words, **more)
-    )
-    frame = run("fediterht", DIGITS, {"variants": same}, digits, None)
-    assert rows == [2, 2]
-    own, printed = (
-        frame[frame["reading"] == reading].drop(columns="reading") for reading in ("own", "printed")
-    )
-    pd.testing.assert_frame_equal(own.reset_index(drop=True), printed.reset_index(drop=True))
-
-
-def test_thresholds_by_class_by_hand():
-    """Two of five weights of each of three classes; FedIterHT's first round, client by client."""
-    u = np.array([[5, 1, 0, 4, 2, 9, 3, 3, 8, 0, 4, 1, 1, 5, 2.0]]).reshape(1, 15)
-    kept = threshold_by_class(u, 6, 3).reshape(5, 3)
-    np.testing.assert_array_equal(kept[:, 0], [5, 4, 0, 0, 0])
-    np.testing.assert_array_equal(kept[:, 1], [0, 0, 0, 4, 5])
-    np.testing.assert_array_equal(kept[:, 2], [0, 9, 8, 0, 0])
+    steps = {
+        (name, reading): one["step"] if reading == "own" else one["printed"]["step"]
+        for name, one in found["variants"].items()
+        for reading in ("own", "printed")
+    }
+    ran = frame.groupby(["variant", "reading", "replicate"])
+    assert {key[:2] for key, _ in ran} == set(steps) and len(ran) == 8
+    for key, curve in ran:
+        assert set(curve["step"]) == {steps[key[:2]]} and curve["round"].tolist() == [0, 3, 6]
 
 
 def test_a_run_is_sensitive_where_a_twin_classifies_one_other_sample(digits, monkeypatch):
@@ -573,55 +396,14 @@ def test_a_run_is_sensitive_where_a_twin_classifies_one_other_sample(digits, mon
     assert (frame["chaotic"] == (frame["replicate"] == 2)).all()
 
 
-def test_local_steps_by_class_are_the_loop(digits):
-    settings = typed("fedgradmp", DIGITS | {"classes": 3})
-    data, rng = problems.digits(settings, digits).problem, np.random.default_rng(2)
-    x, tau = rng.standard_normal((2, data.dim)), np.array([12, 30])
-    batches = list(rng.integers(0, 20, (4, 2, 5, 10)))
-    local, plain = data.local(x), data.local(x)
-    u = local.descend(batches, np.array([0.5, 0.1]), 0.0, tau)
-    w = loop(plain, batches, np.array([0.5, 0.1]), 0.0, tau)
-    np.testing.assert_allclose(u, w, rtol=1e-12)
-    np.testing.assert_allclose(local.mean(u), plain.mean(w), rtol=1e-12)
-    assert (np.count_nonzero(local.mean(u).reshape(2, -1, 3), axis=1) == tau[:, None] // 3).all()
-
-
 @pytest.mark.parametrize("method", ["fediterht", "fedgradmp"])
 def test_on_digits_each_class_keeps_its_own_weights(digits, method):
-    settings = typed("fedgradmp", DIGITS | {"classes": 3, "sparsities": [12]})
-    data = problems.digits(settings, digits).problem
-    made = experiments.digits_method(method, settings, ["12"], [0.5])
-    x = simulate(made, data, Streams(1, (1,)), 4).state.x.reshape(16, 3)
-    np.testing.assert_array_equal(np.count_nonzero(x, axis=0), 4)
-    # Together the classes keep other weights.
-    alike = typed("fedgradmp", DIGITS | {"sparsities": [12]})
-    made = experiments.digits_method(method, alike, ["12"], [0.5])
-    other = simulate(made, problems.digits(alike, digits).problem, Streams(1, (1,)), 4).state.x
-    assert np.count_nonzero(other.reshape(16, 3), axis=0).std() > 0
-
-
-def test_thresholded_runs_have_twins_and_others_where_the_search_asks(digits):
-    def found(variants, chaotic):
-        one = {"step": 0.03, "chaotic": chaotic}
-        return {"variants": {name: one | {"printed": one} for name in variants}}
-
-    for chaotic in (False, True):
-        dense = run("fedavg", DIGITS, found([""], chaotic), digits, None)
-        assert ("train_accuracy.of_start" in dense) == chaotic
-        assert not dense["chaotic"].any()
-    frame = run("fediterht", DIGITS, found(["30", "60"], False), digits, None)
-    assert frame[["train_accuracy.of_start", "train_accuracy.of_step"]].notna().all(axis=None)
-    assert not frame["chaotic"].any()
-    there = frame["variant"] == "30"
-    # The table on demand says how far, over the last tenth of the rounds.
-    moved = frame.assign(
-        **{"train_accuracy.of_step": frame["train_accuracy"] + np.where(there, 0.01, np.nan)}
-    )
-    made = TABLES["digits_more"].table(Runs({("digits_fewest", "fediterht"): moved})).set_index("variant")
-    assert dict(made["rounding"] > 0.009) == {"30": True, "60": False}
-    last = frame[(frame["round"] == 6) & (frame["variant"] == "60") & (frame["reading"] == "own")]
-    assert made["test_accuracy"]["60"] == pytest.approx(last["test_accuracy"].mean())
-    assert TABLES["digits_more"].show(made.reset_index())["experiment"].tolist() == ["digits, τ = 500"] * 2
+    for by_class, kept in (({"classes": 3}, True), ({}, False)):
+        settings = typed("fedgradmp", DIGITS | {"sparsities": [12]} | by_class)
+        data = problems.digits(settings, digits).problem
+        made = experiments.digits_method(method, settings, ["12"], [0.5])
+        x = simulate(made, data, Streams(1, (1,)), 4).state.x.reshape(16, 3)
+        assert (np.count_nonzero(x, axis=0) == 4).all() == kept
 
 
 def test_fedavg_is_recorded_at_every_round_and_drawn_as_often_as_others(digits):
@@ -630,7 +412,7 @@ def test_fedavg_is_recorded_at_every_round_and_drawn_as_often_as_others(digits):
     frame = run("fedavg", settings, found, digits, None)
     assert set(frame["round"]) == {*range(7)}
 
-    drawn = FIGURES["fig6"].table(Runs({("digits", "fedavg"): frame}, DIGITS))
+    drawn = FIGURES["fig6"].table(of({("digits", "fedavg"): frame}, DIGITS))
     assert set(drawn["round"]) == {0, 3, 6}
 
 
@@ -641,40 +423,23 @@ def test_claims_on_curves(runs):
     """Planted: a baseline that is not run on until it has spent as much."""
     for name, step in itertools.product(("rounds", "work", "residual"), ("", ".printed")):
         suffix = f"{step}.counted-work" if name == "work" else step
-        found = BY_ID[f"fedgradmp.fig3.fedavg.{name}{suffix}"].measure(runs)
+        found = claim_of(f"fedgradmp.fig3.fedavg.{name}{suffix}").measure(runs)
         assert found.values.shape == (3,)
         assert (found.values > 0).all()
     short = {key: frame[frame["round"] <= 5] for key, frame in runs.frames.items()}
     with pytest.raises(NotMeasurableError, match="ends after"):
-        BY_ID["fedgradmp.fig3.fedavg.work.counted-work"].measure(Runs(short))
-
-
-def test_lines_of_figures_are_geometric_means_with_ranges(runs):
-    own = Runs({("mild", "fedgradmp"): runs.run("mild", "fedgradmp")})
-    frame = FIGURES["fig3"].table(own)
-    history = runs.run("mild", "fedgradmp")
-    one = history[(history["variant"] == "gd") & (history["round"] == 3)]["error"]
-    drawn = frame[(frame["series"] == "fedgradmp/gd") & (frame["round"] == 3)].iloc[0]
-    assert drawn["mean"] == pytest.approx(np.exp(np.log(one).mean()))
-    assert (drawn["low"], drawn["high"]) == pytest.approx((one.min(), one.max()))
-    assert drawn["work"] == history[history["round"] == 3].groupby("variant")["sample_gradients"].mean()["gd"]
+        claim_of("fedgradmp.fig3.fedavg.work.counted-work").measure(of(short))
 
 
 def test_figures_show_the_oracle_and_losses_down_to_rounding(runs):
     history = runs.run("mild", "fedavg").assign(method="fediterht")
-    frame = FIGURES["fig3"].table(Runs({("mild", "fediterht"): history}))
+    frame = FIGURES["fig3"].table(of({("mild", "fediterht"): history}))
     drawn = frame[frame["series"] == "oracle"]
-    assert set(drawn["round"]) == set(history["round"])
     limits_of = history.groupby("replicate")["limit"].first()
     np.testing.assert_allclose(drawn["mean"], np.exp(np.log(limits_of).mean()))
-
     exact = runs.run("mild", "fedgradmp").query("variant == 'exact'").assign(objective=1e-32)
-    frame = FIGURES["fig9"].table(Runs({("exact", "fedgradmp"): exact}))
+    frame = FIGURES["fig9"].table(of({("exact", "fedgradmp"): exact}))
     np.testing.assert_allclose(frame.loc[frame["panel"] == "objective", "mean"], 1e-32)
-    errors = frame[frame["panel"] == "error"].set_index("round")["mean"]
-    np.testing.assert_allclose(
-        errors, exact.groupby("round")["error"].apply(lambda e: np.exp(np.log(e).mean()))
-    )
 
 
 def test_errors_below_machine_precision_are_equal():
@@ -684,7 +449,7 @@ def test_errors_below_machine_precision_are_equal():
         pd.DataFrame({"cohort": cohort, "replicate": seed, "noise": 0.0, "round": range(3), "error": gaps})
         for cohort, seed, gaps in rows
     ]
-    runs = Runs({("cohorts", "fedgradmp"): pd.concat(frames, ignore_index=True)})
+    runs = of({("cohorts", "fedgradmp"): pd.concat(frames, ignore_index=True)})
     for after, expected in ((1, [1.0, 0.0]), (2, [0.0, 0.0])):
         ten, thirty = (measures.log_error(after, "cohorts", cohort=size, noise=0.0) for size in (10, 30))
         np.testing.assert_allclose(measures.decades(ten, thirty)(runs).values, expected, atol=1e-12)
@@ -704,36 +469,17 @@ def test_what_slows_down_does_not_converge_linearly_and_what_accelerates_does():
 
 
 def test_a_residual_is_a_bound_until_the_run_rests():
-    rounds = np.arange(101)
-    rests = np.maximum(10.0 ** (-rounds / 10), 0.02)
-    falls, grows = 10.0 ** (-rounds / 1000), 1 + rounds / 1000
-    lost = np.where(rounds < 50, 1 + rounds, np.inf)
-    made = Curves(rounds, np.arange(4), np.array([rests, falls, grows, lost]))
+    t = np.arange(101)
+    rests = np.maximum(10.0 ** (-t / 10), 0.02)
+    falls, lost = 10.0 ** (-t / 1000), np.where(t < 50, 1 + t, np.inf)
+    made = curves(rests, falls, 1 + t / 1000, lost)
     found = measures.residual(made)
     np.testing.assert_array_equal(found.values, measures.tail(made).values)
     assert found.bounds.tolist() == [0, -1, 0, 0]
-    known = measures.residual(made, at(Curves(rounds, np.arange(4), np.full((4, 101), 0.003)), 0))
+    known = measures.residual(made, at(curves(*np.full((4, 101), 0.003)), 0))
     np.testing.assert_allclose(known.values[1], np.log10(0.003))
     np.testing.assert_array_equal(known.values[[0, 2, 3]], found.values[[0, 2, 3]])
     assert not known.bounds.any()
-    # So that nobody has the larger residual for certain where the other one has not come to rest, unless it
-    # is known where it would.
-    cases = (
-        ("fediterht", rests, "holds"),
-        ("fediterht", falls, "inconclusive"),
-        ("fedavg", falls, "holds"),
-    )
-    for method, theirs, verdict in cases:
-        claim = BY_ID[f"fedgradmp.fig3.{method}.residual"]
-        ran = {("mild", "fedgradmp"): 0.1 * rests, ("mild", method): theirs}
-        frames = {
-            key: pd.concat(
-                pd.DataFrame({"replicate": seed, "round": rounds, "error": errors, "limit": 0.02})
-                for seed in range(20)
-            ).assign(variant="exact" if key[1] == "fedgradmp" else "", reading="own")
-            for key, errors in ran.items()
-        }
-        assert judge(claim, claim.measure(Runs(frames))).verdict == verdict
 
 
 def test_where_untuned_runs_end_by_hand():
@@ -759,7 +505,7 @@ def test_where_untuned_runs_end_by_hand():
 
 def test_what_is_kept_of_a_descent_by_hand():
     def ends(*errors):
-        return Curves(np.arange(8), np.arange(len(errors)), np.array([[1.0] * 6 + [e, e] for e in errors]))
+        return curves(*([1.0] * 6 + [e, e] for e in errors))
 
     # A hundredth, then a tenth: half of the decades are left. What rises keeps less than nothing.
     found = measures.kept(ends(0.01, 0.01, 0.5), ends(0.1, 10.0, 0.5))
@@ -769,40 +515,30 @@ def test_what_is_kept_of_a_descent_by_hand():
 
 
 def test_values_at_equal_work_by_hand():
-    def made(*values):
-        return Curves(np.arange(len(values)), np.array([1]), np.array([values], dtype=float))
-
-    spent, theirs, total = made(0, 10, 20), made(0.0, 0.5, 1.0), at(made(0, 6, 12), 2)
-    found = measures.at_equal(total, theirs, spent)
-    assert found.values == pytest.approx([0.6])
+    spent, theirs, total = curves([0, 10, 20]), curves([0.0, 0.5, 1.0]), at(curves([0, 6, 12]), 2)
+    assert measures.at_equal(total, theirs, spent).values == pytest.approx([0.6])
     # Not the last value that there is.
     with pytest.raises(NotMeasurableError, match="ends after 20 of 21"):
-        measures.at_equal(at(made(0, 6, 21), 2), theirs, spent)
+        measures.at_equal(at(curves([0, 6, 21]), 2), theirs, spent)
     # What has diverged spends no more, and stays lost.
-    lost = measures.logs(made(1.0, 100.0, np.inf))
-    assert measures.at_equal(at(made(0, 6, 21), 2), lost, made(0, 10, 10)).values == pytest.approx([2.0])
+    lost = measures.logs(curves([1.0, 100.0, np.inf]))
+    found = measures.at_equal(at(curves([0, 6, 21]), 2), lost, curves([0, 10, 10]))
+    assert found.values == pytest.approx([2.0])
 
 
 def test_accuracies_are_compared_at_every_budget():
     """Planted: ahead at first and behind later; and a rival whose rounds send too little."""
-
-    def made(*values):
-        return Curves(np.arange(len(values)), np.array([1]), np.array([values], dtype=float))
-
-    mine, sent = made(0.1, 0.6, 0.7, 0.8, 0.8), made(0, 1, 2, 3, 4)
-    theirs, spent = made(0.1, 0.5, 0.9), made(0, 2, 4)
+    mine, sent = curves([0.1, 0.6, 0.7, 0.8, 0.8]), curves([0, 1, 2, 3, 4])
+    theirs, spent = curves([0.1, 0.5, 0.9]), curves([0, 2, 4])
     mean, ahead = measures.over_budgets(mine, sent, theirs, spent)
     np.testing.assert_allclose(mean.values, np.mean([0.3, 0.2, 0.1, -0.1]))
     np.testing.assert_allclose(ahead.values, 0.75)
     with pytest.raises(NotMeasurableError, match="sends 4 bits of 5"):
-        measures.over_budgets(mine, made(0, 1, 2, 3, 5), theirs, spent)
+        measures.over_budgets(mine, curves([0, 1, 2, 3, 5]), theirs, spent)
 
 
 def test_runs_are_compared_over_equally_many_rounds():
-    def made(*values):
-        return Curves(np.arange(0, 2 * len(values), 2), np.array([1]), np.array([values], dtype=float))
-
-    cut = measures.as_long(made(1, 2, 3, 4), made(5, 6))
+    cut = measures.as_long(curves([1, 2, 3, 4], every=2), curves([5, 6], every=2))
     assert (cut.rounds.tolist(), cut.values.tolist()) == ([0, 2], [[1, 2]])
 
 
@@ -839,22 +575,6 @@ def test_families_of_orders_can_be_told_with_the_seeds_there_are():
             assert len(members) * 2 * 0.5**seeds <= 0.05, family
 
 
-def test_the_printed_settings_have_tau_in_each_class_and_one_statement_has_all():
-    """On digits; and Figure 11 at the printed dimension with three local iterations."""
-
-    def printed(statement):
-        claims = [claim for claim in CLAIMS if claim.statement_id == f"fedgradmp.{statement}"]
-        claims = [claim for claim in claims if not claim.informs]
-        return {claim.ending for claim in claims if "printed" in claim.axes.names(claim.options)}
-
-    assert printed("fig6") == {".tau-2000.in-each-class"}
-    # There no threshold acts on the atoms' coefficients, and communication is a matter of regressions.
-    assert printed("fig7") == set() and printed("fig6-bits") == {".printed"}
-    assert printed("fig11.rate") == {".n-50"}
-    needs = BY_ID["fedgradmp.fig6.fedavg.test.tau-2000.in-each-class"].needs
-    assert needs == ("run:digits_classes/fedgradmp", "run:digits/fedavg")
-
-
 def test_errors_at_equal_bits_by_hand():
     """FedGradMP sends a tenth of the other's bits in five rounds, which is then between two records."""
 
@@ -867,7 +587,7 @@ def test_errors_at_equal_bits_by_hand():
         ("mild", "fedgradmp"): ran("fedgradmp", "exact", t, 0.1**t, 1.0 * t),
         ("mild", "fedavg"): ran("fedavg", "", 5 * t[:3], [1.0, 1e-2, 1e-4], 50.0 * t[:3]),
     }
-    found = BY_ID["fedgradmp.fig3-bits.fedavg"].measure(Runs(frames))
+    found = claim_of("fedgradmp.fig3-bits.fedavg").measure(of(frames))
     assert found.values == pytest.approx([5 - 0.2])
 
 
@@ -883,8 +603,57 @@ def test_straight_descents_differ_from_bent_ones():
             )
             for seed, values in enumerate(errors)
         ]
-        return Runs({("mild", "fediterht"): pd.concat(frames)})
+        return of({("mild", "fediterht"): pd.concat(frames)})
 
-    straight = BY_ID["fedgradmp.fig3.fediterht.linear"].measure
+    straight = claim_of("fedgradmp.fig3.fediterht.linear").measure
     assert straight(ran(falling, falling)).values.all()
     assert not straight(ran(bent, np.exp(-0.01 * rounds))).values.any()
+
+
+def test_claims_without_runs_hold_and_can_fail(monkeypatch):
+    """Planted: a constant that is the same at every rank, a small factor, clients that are alike."""
+    assert not measures.theorem13_contracts().values.any()
+    assert measures.theorem13_contracts(0.01).values.all()
+    assert measures.rate_worsens(measures.unlike(10, 1.005, 1.12)).values.all()
+    assert measures.residual_turns(measures.unlike(50, 1.02, 1.1)).values.all()
+    assert measures.rate_worsens(measures.unlike(10, 1.005, 1.005)).values.tolist() == [False, True, False]
+    assert measures.residual_turns(measures.unlike(50, 1.02, 1.02)).values.tolist() == [True, True, False]
+    measured = measures.isometry_improves(measures.isometries())
+    assert measured.values.all() and measured.seeds == 10
+    monkeypatch.setattr(measures, "isometry_constant", lambda *_: 1.0)
+    assert not measures.isometry_improves(measures.isometries()).values.any()
+
+
+def test_thresholded_runs_are_perturbed_and_others_where_the_search_asks(digits):
+    def found(variants, chaotic):
+        one = {"step": 0.03, "chaotic": chaotic}
+        return {"variants": {name: one | {"printed": one} for name in variants}}
+
+    for chaotic in (False, True):
+        dense = run("fedavg", DIGITS, found([""], chaotic), digits, None)
+        assert ("train_accuracy.of_start" in dense) == chaotic
+        assert not dense["chaotic"].any()
+    frame = run("fediterht", DIGITS, found(["30", "60"], False), digits, None)
+    assert frame[["train_accuracy.of_start", "train_accuracy.of_step"]].notna().all(axis=None)
+    assert not frame["chaotic"].any()
+
+
+@pytest.mark.parametrize(
+    ("method", "falling", "verdict"),
+    [("fediterht", False, "holds"), ("fediterht", True, "inconclusive"), ("fedavg", True, "holds")],
+)
+def test_nobody_has_the_larger_residual_where_the_other_has_not_come_to_rest(method, falling, verdict):
+    """Unless it is known where it would."""
+    t = np.arange(101)
+    rests = np.maximum(10.0 ** (-t / 10), 0.02)
+    theirs = 10.0 ** (-t / 1000) if falling else rests
+    ran = {("mild", "fedgradmp"): 0.1 * rests, ("mild", method): theirs}
+    frames = {
+        key: pd.concat(
+            pd.DataFrame({"replicate": seed, "round": t, "error": errors, "limit": 0.02})
+            for seed in range(20)
+        ).assign(variant="exact" if key[1] == "fedgradmp" else "", reading="own")
+        for key, errors in ran.items()
+    }
+    claim = claim_of(f"fedgradmp.fig3.{method}.residual")
+    assert judge(claim, claim.measure(of(frames))).verdict == verdict

@@ -3,78 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from known_runs import AllThere, curves
 from replifed.claims.claim import Claim, NotMeasurableError
-from replifed.claims.curves import Curves
 from replifed.claims.verdicts import judge, measure
 from replifed.papers.fedht import measures
 from replifed.papers.fedht.claims import CLAIMS
 from replifed.papers.fedht.measures import fewer, rounds_fall_with_k
 from replifed.papers.inputs import Inputs as Kept
 
-
-class Inputs:
-    """Experiments that are all there, of one kind of data."""
-
-    def __init__(self, kind="synthetic"):
-        self.kind = kind
-
-    def has(self, key):
-        return True
-
-    def data_kind(self, experiment):
-        return self.kind, ""
-
-    def of_perturbed(self):
-        return [self, self]  # nothing was kept of them
-
-    def with_perturbed(self):
-        return [self, self, self]
-
-
-def made(*values):
-    values = np.array(values, dtype=float)
-    return Curves(np.arange(values.shape[1]) * 2, np.arange(len(values)) + 1, values)
+made = partial(curves, every=2)
 
 
 def shape():
     return Claim(id="x", paper="p", artefact="fig1", statement="It holds.", kind="shape")
-
-
-def test_fewer_counts_rounds_to_the_level_that_both_reach():
-    fast, slow = made(*[[8, 2, 1, 1, 1]] * 2), made(*[[8, 6, 4, 2, 2]] * 2)
-    assert fewer(fast, slow).values.tolist() == [4, 4]
-    assert fewer(slow, fast).values.tolist() == [-4, -4]
-    assert not fewer(fast, slow).bounds.any()
-
-
-def test_fewer_with_divergence():
-    held, lost = made([8, 4, 2, 1, 1]), made([8, 9, np.inf, np.inf, np.inf])
-    # The diverged one never gets there: its rounds are a bound, and the verdict's side depends on which it
-    # is.
-    assert (fewer(held, lost).values[0], fewer(held, lost).bounds[0]) == (2, 1)
-    assert fewer(lost, held).bounds[0] == -1
-    both = fewer(lost, lost)
-    assert (both.values[0], both.bounds[0]) == (0, 0)
-
-
-def test_fewer_ignores_a_level_above_the_start():
-    """A curve that ends where it began or above has reached nothing that could be a target."""
-    rising, falling = made([8, 6, 9, 9, 9]), made([8, 6, 3, 2, 2])
-    found = fewer(rising, falling)
-    assert (found.values[0], found.bounds[0]) == (-2, -1)
-
-
-def test_a_curve_that_touches_the_level_and_rises_has_not_reached_it():
-    """Planted: the one curve is there first, leaves it, and comes back with the other."""
-    touching, staying = made([8, 1, 5, 3, 3]), made([8, 6, 4, 3, 3])
-    found = fewer(touching, staying)
-    assert (found.values[0], found.bounds[0]) == (0, 0)
 
 
 def fall(*curves):
@@ -94,31 +41,6 @@ def test_rounds_that_a_run_does_not_reach_are_bounds():
 
 
 # --- The list of claims --------------------------------------------------------------------------
-
-
-def test_ids_are_unique_and_settings_kept_apart():
-    ids = [one.id for one in CLAIMS]
-    assert len(set(ids)) == len(ids)
-    assert len({(one.statement, one.settings) for one in CLAIMS}) == len(CLAIMS)
-
-
-def test_formula_claims():
-    """Claims that need no run: which hold, and which do not."""
-    alone = [one for one in CLAIMS if not one.needs]
-    found = measure(alone, Inputs(), "paper").set_index("id")["verdict"].to_dict()
-    assert found.pop("fedht.theory.remark2.bias") == "fails"
-    assert found.pop("fedht.theory.remark3.support") == "fails"
-    for method in ("fedht", "fediterht"):  # an erratum: with one local step theta is 1 at the bound
-        assert found.pop(f"fedht.theory.{method}.below_one") == "fails"
-    assert set(found.values()) == {"holds"}
-    assert "fedht.theory.lemma1" in found
-
-
-def test_lemma1_check_can_fail(monkeypatch):
-    from replifed.papers.fedht import theory
-
-    monkeypatch.setattr(theory, "alpha", lambda tau, tau_star: 0.0)
-    assert not theory.lemma1().values.all()
 
 
 def test_remark2_bias_by_hand():
@@ -176,7 +98,7 @@ def curve_frame(
     return pd.concat(frames, ignore_index=True)
 
 
-class KnownRuns(Inputs):
+class KnownRuns(AllThere):
     """Every run of the paper; by default the rates agree with what it claims."""
 
     def __init__(self, rates=None, diverged=None, **more):
@@ -387,3 +309,27 @@ def test_runs_with_twins_are_taken_and_other_curves_of_their_repetition_are_not(
     assert kept["reading"].tolist() == ["own", "own", "common"]
     assert kept["replicate"].tolist() == [1, 2, 1]
     assert started["objective"].tolist() == [1.1, 2.1, 1.1]
+
+
+RISING = [8, 9, np.inf, np.inf, np.inf]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "value", "bound"),
+    [
+        ([8, 2, 1, 1, 1], [8, 6, 4, 2, 2], 4, 0),
+        ([8, 6, 4, 2, 2], [8, 2, 1, 1, 1], -4, 0),
+        # The diverged one never gets there: its rounds are a bound, on the side of the one that it is.
+        ([8, 4, 2, 1, 1], RISING, 2, 1),
+        (RISING, [8, 4, 2, 1, 1], None, -1),
+        (RISING, RISING, 0, 0),
+        # A curve that ends where it began or above has reached nothing that could be a target.
+        ([8, 6, 9, 9, 9], [8, 6, 3, 2, 2], -2, -1),
+        # Planted: it is there first, leaves, and comes back with the other.
+        ([8, 1, 5, 3, 3], [8, 6, 4, 3, 3], 0, 0),
+    ],
+)
+def test_fewer_counts_rounds_to_the_level_that_both_reach_and_stay_at(one, other, value, bound):
+    found = fewer(made(one), made(other))
+    assert value is None or found.values[0] == value
+    assert found.bounds[0] == bound

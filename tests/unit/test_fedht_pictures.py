@@ -63,10 +63,6 @@ def through_csv(frame):
     return pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["nan"])
 
 
-def texts(legend):
-    return [text.get_text() for text in legend.get_texts()]
-
-
 @pytest.mark.parametrize("name, experiment", [("fig4", "e2006"), ("fig5", "rcv1")])
 def test_embedding(name, experiment):
     fake = FakeInputs(experiment)
@@ -76,12 +72,7 @@ def test_embedding(name, experiment):
     assert np.array_equal(frame[["x", "y"]], frame[["x", "y"]].round(4))
     assert len(set(frame["silhouette"])) == 1 and frame["silhouette"][0] > 0.3
     assert frame.equals(embedding(fake))
-
     (axes,) = FIGURES[name].show(through_csv(frame)).axes
-    assert axes.get_xlabel() and axes.get_ylabel()
-    assert "90 of 200 samples" in axes.get_title()
-    assert axes.get_legend().get_title().get_text() == "cluster (share)"
-    assert len(texts(axes.get_legend())) == frame["cluster"].nunique()
     drawn = np.concatenate([points.get_offsets() for points in axes.collections])
     assert np.allclose(drawn, frame.sort_values("cluster", kind="stable")[["x", "y"]])
 
@@ -93,12 +84,6 @@ def test_embedding_keeps_neighbours_of_a_group_together():
     np.fill_diagonal(distance, np.inf)
     nearest = distance.argmin(axis=1)
     assert np.mean(frame["cluster"].to_numpy()[nearest] == frame["cluster"]) > 0.9
-
-
-def test_embedding_asks_no_more_than_there_is():
-    frame = embedding(FakeInputs("rcv1"), rows=5000, components=500, perplexity=400)
-    assert len(frame) == 200
-    assert np.isfinite(frame[["x", "y"]].to_numpy()).all()
 
 
 def test_partitions_table(inputs):
@@ -121,24 +106,6 @@ def test_partitions_table(inputs):
     # Two digits each, in equal parts, of ten equally frequent ones.
     assert numbers["mnist", 1, "label_distance"] == pytest.approx(0.8)
     assert numbers["mnist", 1, "effective_share"] == pytest.approx(1)
-
-
-def test_partitions_are_drawn_from_the_table_alone(inputs):
-    frame = FIGURES["partitions"].table(inputs)
-    frame["kind"] = frame["kind"].mask(frame["experiment"] == "e2006", "surrogate")
-    pages = FIGURES["partitions"].pages_of(through_csv(frame))
-    marked = [[text.get_text() for text in axes.texts] for page in pages for axes in page.axes]
-    assert ["surrogate data" in one for one in marked] == [True] * 4 + [False] * 8
-    assert [len(page.axes) for page in pages] == [4, 4, 4]
-    for axes in (axes for page in pages for axes in page.axes):
-        assert axes.get_xlabel() and axes.get_title(loc="left") and texts(axes.get_legend())
-    clusters, labels = pages[2].axes[1], pages[1].axes[2]
-    assert texts(clusters.get_legend()) == [str(k) for k in range(9, -1, -1)]
-    assert texts(labels.get_legend()) == ["1", "-1"]
-    assert pages[0].axes[3].get_yticklabels()[0].get_text() == "label distance"
-    # The stacks are full: the topmost edge is 1 at every client.
-    top = max(path.vertices[:, 1].max() for area in clusters.collections for path in area.get_paths())
-    assert top == pytest.approx(1)
 
 
 def test_table2(inputs):
@@ -170,3 +137,11 @@ def test_supports_are_kept_as_numbers_and_compared():
     one, other = np.array([[1, 1, 0, 0], [1, 1, 0, 0]], bool), np.array([[1, 0, 1, 0], [0, 0, 1, 1]], bool)
     assert support_distance(one, other).tolist() == [0.5, 1.0]
     assert support_distance(one, one).tolist() == [0.0, 0.0]
+
+
+def test_partitions_are_stacks_that_are_full(inputs):
+    pages = FIGURES["partitions"].pages_of(through_csv(FIGURES["partitions"].table(inputs)))
+    assert [len(page.axes) for page in pages] == [4, 4, 4]
+    clusters = pages[2].axes[1]
+    top = max(path.vertices[:, 1].max() for area in clusters.collections for path in area.get_paths())
+    assert top == pytest.approx(1)

@@ -72,10 +72,11 @@ def test_broken_archives_are_named(tmp_path):
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(DataError, match="truncated"):
         read([path], Counts(3, 4))
-    path = tmp_path / "ml-1m.zip"
-    path.write_bytes(b"PK but no zip")
-    with pytest.raises(DataError, match="not a sound zip"):
-        read([path], Counts(3, 4))
+    for name, reader in (("ml-1m.zip", lambda path: read([path], Counts(3, 4))), ("x.pt", read_state)):
+        path = tmp_path / name
+        path.write_bytes(b"PK but no zip")
+        with pytest.raises(DataError, match="not a sound zip"):
+            reader(path)
 
 
 # -- checkpoints ---------------------------------------------------------------------------------------
@@ -166,38 +167,21 @@ def test_a_malicious_checkpoint_is_refused_and_runs_nothing(tmp_path, attack):
     assert not marker.exists()
 
 
-def test_other_files_are_no_checkpoints(tmp_path):
-    path = tmp_path / "x.pt"
-    path.write_bytes(pickle.dumps({"a": 1}))
-    with pytest.raises(DataError, match="not a sound zip"):
-        read_state(path)
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("archive/data.pkl", b"\x80\x02}")
-    with pytest.raises(DataError, match=r"no end|refused"):
-        read_state(path)
-
-
 @pytest.mark.parametrize(
     "program",
     [
+        b"\x80\x02}",  # without an end
         b"\x80\x02}cbuiltins\nlen\n.",
         b"\x80\x02(U\x01a.",  # a string that no checkpoint has
+        # It would change its reader's defaults.
+        b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n}X\x0c\x00\x00\x00__defaults__K\x01sb0}.",
     ],
 )
 def test_a_pickle_that_asks_for_more_than_tensors_is_refused(tmp_path, program):
     path = tmp_path / "x.pt"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("archive/data.pkl", program)
-    with pytest.raises(DataError, match="refused"):
-        read_state(path)
-
-
-def test_a_pickle_cannot_change_its_reader(tmp_path):
-    path = tmp_path / "x.pt"
-    program = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n}X\x0c\x00\x00\x00__defaults__K\x01sb0}."
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("archive/data.pkl", program)
-    with pytest.raises(DataError, match="refused"):
+    with pytest.raises(DataError, match=r"no end|refused"):
         read_state(path)
 
 

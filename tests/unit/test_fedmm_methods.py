@@ -177,12 +177,3 @@ def test_bernoulli_needs_its_probability_and_may_draw_nobody():
     state, cost = algorithm.round(start, problem, Round(0, nobody, None, STREAMS.at(0)))
     np.testing.assert_allclose(state.x, start.x, atol=1e-14)
     assert not np.any(cost.bits_up)
-
-
-def test_cost_of_a_quantised_round():
-    problem = dictionary()
-    history = simulate(FedMM(beta=1.0, bits=8, batch=4), problem, STREAMS, 2, cohort=FixedSize(2))
-    q, d = FAMILY.statistics, FAMILY.parameters
-    assert (history.ledger["bits_up"][-1] == 2 * 2 * (8 * q + 32)).all()
-    assert (history.ledger["bits_down"][-1] == 2 * 2 * 32 * (q + d)).all()
-    assert (history.ledger["sample_gradients"][-1] == 2 * 2 * 4).all()

@@ -7,15 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from known_runs import claim_of
 from replifed.claims.verdicts import judge
 from replifed.papers.fedmm import theory
-from replifed.papers.fedmm.claims import CLAIMS
 from replifed.papers.fedmm.theory import EXAMPLES
 from replifed.problems.surrogates.families import DictionaryLearning
-
-
-def of_id(name):
-    return next(claim for claim in CLAIMS if claim.id == f"fedmm.{name}")
 
 
 def too_long_a_step(monkeypatch):
@@ -113,7 +109,7 @@ def test_a_planted_fault_is_found(fault, check, monkeypatch):
 
 
 def test_variates_take_the_floor_away_and_none_take_none():
-    claim = of_id("theorem1.unlike")
+    claim = claim_of("fedmm.theorem1.unlike")
     with_variates, without = (theory.late_noise(alpha) for alpha in (0.5, 0.0))
     assert judge(claim, (without - with_variates).measured()).verdict == "holds"
     assert judge(claim, (without - without).measured()).verdict != "holds"

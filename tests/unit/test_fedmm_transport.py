@@ -23,7 +23,6 @@ from replifed.data.catalogue import Counts, get
 from replifed.data.checkpoints import read_potentials
 from replifed.data.surrogates import generate
 from replifed.engine.simulate import simulate
-from replifed.kernels import convex_networks
 from replifed.network.participation import FixedSize
 from replifed.problems.transport import (
     ICNN,
@@ -89,35 +88,6 @@ def test_derivatives_are_those_of_finite_differences():
             np.testing.assert_allclose(by_point[:, :, b, k], slope, atol=1e-6)
     apart = NET.derivative(flat, x, c=c) + NET.derivative(flat, x, v=v)
     np.testing.assert_allclose(apart, by_parameter, atol=1e-10)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_layers_round_as_numpy_does(dtype):
-    """NaN stays, and sums go from the first point to the last."""
-    p, linear, a_d, s = numbers(4, 3, 2, 7, 5).astype(dtype)
-    w, c = numbers(2, 5).astype(dtype), numbers(3, 2, 7, seed=1).astype(dtype)
-    a = linear.copy()
-    a[0, 0, :2, 0] = np.nan, -np.inf
-    below = np.where(a < 0, s, 0)
-    pairs = [
-        (convex_networks.quadratic(p, linear, w), p**2 + linear + w[:, None]),
-        (convex_networks.celu(a, s), np.maximum(a, 0) + s - 1),
-        (convex_networks.twice(p, a), 2 * p * a),
-        (convex_networks.twice(p, s, a_d, linear), 2 * p * s + 2 * a_d * linear),
-        (convex_networks.bent(p, a, s, a_d), p * below * a_d),
-        (convex_networks.weighted(w, s), w[:, None] * s),
-        (convex_networks.weighted(w, s, c), c[..., None] * w[:, None] * s),
-        (convex_networks.summed(a), a.cumsum(axis=-2)[..., -1, :]),
-        (convex_networks.summed(s, c), (c[..., None] * s).cumsum(axis=-2)[..., -1, :]),
-    ]
-    for found, expected in pairs:
-        assert found.dtype == dtype
-        np.testing.assert_array_equal(found, expected)
-    turned = np.swapaxes(np.swapaxes(p, 0, 1).copy(), 0, 1)  # another order in memory
-    np.testing.assert_array_equal(convex_networks.quadratic(turned, turned, w), p**2 + p + w[:, None])
-    np.testing.assert_array_equal(convex_networks.twice(turned, s), 2 * p * s)
-    with pytest.raises(ValueError, match="must be one"):
-        convex_networks.twice(p, s[0])
 
 
 @pytest.mark.parametrize("cycle", [0.0, 0.7])
@@ -218,16 +188,6 @@ def test_a_batch_beyond_a_clients_samples_takes_all_of_them(name, small):
     history = simulate(algorithm, small, STREAMS, 2, metrics=UVP, cohort=FixedSize(2))
     per_round = {"fedmm_ot": 2 * (100 + 16) + 3 * 16, "fedadam": 2 * (100 + 2 * 16)}[name]
     assert (history.ledger["sample_gradients"][-1] == 2 * per_round).all()
-
-
-def test_variates_add_up_and_cancel_with_all_clients(small):
-    ends = []
-    for alpha in (0.0, 0.5):
-        algorithm = FedMMOT(step=0.02, alpha=alpha, server_steps=2, **SETTINGS)
-        ends.append(simulate(algorithm, small, STREAMS, 4, metrics=UVP).state)
-        state = simulate(algorithm, small, STREAMS, 6, metrics=UVP, cohort=FixedSize(2)).state
-        np.testing.assert_allclose(state.V_i.mean(axis=1), state.V, atol=1e-6)
-    np.testing.assert_allclose(ends[0].omega, ends[1].omega, atol=1e-4)
 
 
 def third_round(algorithm, problem):

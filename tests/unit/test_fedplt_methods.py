@@ -11,7 +11,6 @@ from scipy.optimize import minimize_scalar
 from replifed.algorithms import fivegcs, tamuna
 from replifed.algorithms.base import Round
 from replifed.algorithms.cohort import Cohort
-from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.fedlin import FedLin, theory_step
 from replifed.algorithms.fedpd import FedPD, theory_eta
 from replifed.algorithms.fedplt import FedPLT, best_rho
@@ -35,7 +34,6 @@ from replifed.algorithms.splitting_theory import (
     contraction,
     error_bound,
     linear_round,
-    norm,
     printed_accelerated_contraction,
     zeta,
 )
@@ -93,58 +91,10 @@ def make(name, solver=Gradient, steps=3, cohort=N, data=None):
 
 METHODS = ("fedplt", "fedpd", "fedlin", "led", "tamuna", "fivegcs")
 PARTIAL = ("fedplt", "tamuna", "fivegcs")
-STREAMS = Streams(5, (1, 2))
 every = pytest.mark.parametrize("name", METHODS)
 
 
-def same(a, b):
-    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
-
-
 # -- data sets and cohorts ----------------------------------------------------------------------------
-
-
-@every
-def test_runs_that_share_a_data_set_are_its_single_runs(name):
-    data, rho = problem(2), np.linspace(0.2, 0.9, 6)
-
-    def algorithm(rho):  # Fed-PLT has a parameter a row
-        return FedPLT(rho=rho, solver=Gradient(steps=3)) if name == "fedplt" else make(name)
-
-    together = simulate(algorithm(rho), data, Streams(5, (1, 1, 1, 2, 2, 2)), 4, metrics={})
-    for row in range(6):
-        X, y = data.X[row // 3][None], data.y[row // 3][None]
-        alone = DenseLinearModel(X, y, Logistic(), l2=RIDGE, summed=True)
-        single = simulate(algorithm(rho[row]), alone, Streams(5, (1 + row // 3,)), 4)
-        for field, expected in zip(together.state, single.state, strict=True):
-            np.testing.assert_allclose(field[row], expected[0], atol=1e-12)
-
-
-@pytest.mark.parametrize("name", PARTIAL)
-def test_who_stays_out_neither_computes_nor_changes(name):
-    data, cohort = problem(), FixedSize(2)
-    algorithm = make(name, cohort=2)
-    before = simulate(algorithm, data, STREAMS, 3, cohort=cohort).state
-    out = ~cohort(STREAMS.at(3), N).active
-    history = simulate(algorithm, data, STREAMS, 4, cohort=cohort, resume=(3, before))
-    for old, new in zip(before, history.state, strict=True):
-        if old.ndim == 3:
-            assert np.array_equal(old[out], new[out])
-            assert (old[~out] != new[~out]).any(axis=-1).all()
-    assert (history.ledger["bits_up"][-1] == 2 * D * 32).all()
-    # As a mask of the same agents it is the same run.
-    masked = simulate(
-        algorithm,
-        data,
-        STREAMS,
-        4,
-        cohort=lambda streams, n: cohort(streams, n)._replace(chosen=None),
-        resume=(3, before),
-    )
-    for a, b in zip(masked.state, history.state, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-12)
-    for what in history.ledger:
-        np.testing.assert_array_equal(masked.ledger[what], history.ledger[what], what)
 
 
 @pytest.mark.parametrize(
@@ -304,6 +254,13 @@ def test_rounds_are_those_of_the_papers_boxes(name, solver, size):
 # -- exactness ---------------------------------------------------------------------------------------
 
 
+LAWS = {
+    "all": (METHODS, (Gradient, Accelerated), N, None),
+    "half": (PARTIAL, (Gradient,), 2, FixedSize(2)),
+    "unequal": (("fedplt", "fivegcs"), (Gradient,), N, Independent(np.array([0.2, 0.5, 0.9, 1.0]))),
+}
+
+
 def reached(algorithm, data, rounds, cohort=None):
     """Relative error left."""
     solution = minimiser(data, 1)
@@ -324,21 +281,17 @@ def reached(algorithm, data, rounds, cohort=None):
     return history.metrics["error"][-1, 0]
 
 
-@every
-@pytest.mark.parametrize("solver", [Gradient, Accelerated])
-def test_every_method_reaches_the_minimiser_with_theory_parameters(name, solver):
-    assert reached(make(name, solver), problem(), 4000) < 1e-12
-
-
-@pytest.mark.parametrize("name", PARTIAL)
-def test_so_it_does_with_half_of_the_clients(name):
-    assert reached(make(name, cohort=2), problem(), 4000, FixedSize(2)) < 1e-12
-
-
-@pytest.mark.parametrize("name", ["fedplt", "fivegcs"])
-def test_so_it_does_with_unequal_probabilities(name):
-    cohort = Independent(np.array([0.2, 0.5, 0.9, 1.0]))
-    assert reached(make(name), problem(), 4000, cohort) < 1e-12
+@pytest.mark.parametrize(
+    ("name", "solver", "cohort", "law"),
+    [
+        pytest.param(name, solver, cohort, law, id=f"{name}-{solver.__name__}-{who}")
+        for who, (names, solvers, cohort, law) in LAWS.items()
+        for name in names
+        for solver in solvers
+    ],
+)
+def test_every_method_reaches_the_minimiser_with_theory_parameters(name, solver, cohort, law):
+    assert reached(make(name, solver, cohort=cohort), problem(), 4000, law) < 1e-12
 
 
 def test_so_do_tuned_methods_and_sparse_messages():
@@ -354,36 +307,6 @@ def test_so_do_tuned_methods_and_sparse_messages():
         TAMUNA(gamma=gamma, eta=eta, solver=solver, sparsity=2),
     ):
         assert reached(algorithm, data, 4000) < 1e-12
-
-
-@pytest.mark.parametrize("steps", [1, 10, 30])
-def test_fedplt_is_exact_for_any_number_of_steps_and_fedavg_is_not(steps):
-    data = problem()
-    _, high = moduli(data)
-    assert reached(FedPLT(rho=0.3, solver=Gradient(steps=steps)), data, 3000) < 1e-12
-    if steps > 1:
-        assert reached(FedAvg(step=1 / high, local_steps=steps), data, 60) > 1e-4
-
-
-def test_without_a_warm_start_it_is_not():
-    assert reached(FedPLT(rho=0.3, solver=Gradient(steps=2), start="cold"), problem(), 1000) > 1e-4
-
-
-@pytest.mark.parametrize("name", ["fedlin", "led", "tamuna"])
-def test_one_client_alone_descends(name):
-    data = problem(agents=1)
-    _, high = moduli(data)
-    step = 0.5 / high
-    algorithm = {
-        "fedlin": FedLin(solver=Gradient(steps=3, step=step)),
-        "led": LED(alpha=step, beta=0.3, solver=Gradient(steps=3)),
-        "tamuna": TAMUNA(gamma=step, eta=0.3, solver=Gradient(steps=3)),
-    }[name]
-    history = simulate(algorithm, data, Streams(0, (0,)), 5)
-    w = np.zeros(D)
-    for _ in range(int(history.ledger["iterations"][-1, 0])):
-        w = w - step * gradient(data, 0, 0, w)
-    np.testing.assert_allclose(history.state.x[0], w, atol=1e-12)
 
 
 @pytest.mark.parametrize("penalty", [Zero(), L1(weight=1.5)])
@@ -441,26 +364,6 @@ def test_exact_solver_finds_the_proximal_point():
     w = Exact().solve(d, np.zeros_like(v), None)
     assert np.abs(d.gradient(w)).max() < 1e-12
     np.testing.assert_allclose(w, v - 0.4 * problem().per_client_gradients(w), atol=1e-12)
-
-
-@pytest.mark.parametrize("solver", [Gradient(steps=200), Accelerated(steps=80)])
-def test_solvers_converge_to_it(solver):
-    d, v = objective()
-    w = solver.solve(d, np.zeros_like(v), solver.draw(None, None, 1))
-    np.testing.assert_allclose(w, Exact().solve(d, np.zeros_like(v), None), atol=1e-12)
-
-
-def test_steps_by_run_are_those_of_each_run():
-    d, v = objective(5)
-    counts = np.array([3, 1, 7, 2, 7])
-    for solver in (Gradient, Accelerated):
-        one = solver(steps=1)
-        got = one.solve(d, v, one.draw(None, None, 1), counts)
-        for row, count in enumerate(counts):
-            alone = solver(steps=int(count))
-            part = LocalObjective(d.problem, d.linear[row : row + 1], d.ridge)
-            expected = alone.solve(part, v[row : row + 1], alone.draw(None, None, 1))
-            np.testing.assert_allclose(got[row], expected[0], atol=1e-13)
 
 
 def test_uncoordinated_clients_each_use_their_own_solver():
@@ -527,15 +430,6 @@ def test_clipping_shortens_single_gradients():
         data.per_client_gradients(u, np.zeros((1, N, 2), int), clip=0.5)
 
 
-def test_clients_hessians_are_derivatives_of_their_gradients():
-    data, u, e = problem(), np.random.default_rng(2).standard_normal((1, N, D)), 1e-5
-    H = data.per_client_hessians(u)
-    for j in range(D):
-        step = e * np.eye(D)[j]
-        slope = (data.per_client_gradients(u + step) - data.per_client_gradients(u - step)) / (2 * e)
-        np.testing.assert_allclose(H[..., j], slope, atol=1e-8)
-
-
 # -- proximal maps -----------------------------------------------------------------------------------
 
 
@@ -573,26 +467,6 @@ def test_constants_by_hand():
     assert error_bound(1, 0.5, 3.0, noise=0.1) == pytest.approx(1.6)
 
 
-def test_rounds_contract_no_slower_than_proposition_1_says_once_corrected():
-    data, rho = problem(), 1.2
-    low, high = moduli(data)
-    S = contraction(low, high, rho, 40)
-    assert norm(S) < 1
-    algorithm, rng = FedPLT(rho=rho, solver=Gradient(steps=40)), np.random.default_rng(0)
-    a, b = (
-        algorithm.init(data, Streams(0, (0,)))._replace(
-            x=rng.normal(size=(1, N, D)), z=rng.normal(size=(1, N, D))
-        )
-        for _ in range(2)
-    )
-    context = Round(0, None, None, Streams(0, (0,)))
-    for _ in range(5):
-        before = np.sqrt(((a.x - b.x) ** 2).sum() + ((a.z - b.z) ** 2).sum())
-        a, b = (algorithm.round(state, data, context)[0] for state in (a, b))
-        after = np.sqrt(((a.x - b.x) ** 2).sum() + ((a.z - b.z) ** 2).sum())
-        assert after <= norm(S) * before
-
-
 @pytest.mark.parametrize("steps", [0, 3])
 def test_a_round_near_the_minimiser_is_its_matrix(steps):
     data, rho = problem(), 0.2
@@ -607,18 +481,6 @@ def test_a_round_near_the_minimiser_is_its_matrix(steps):
     after = algorithm.round(state, data, Round(0, None, None, Streams(0, (0,))))[0]
     moved = np.concatenate([(after.x - x).ravel(), (after.z - z).ravel()])
     np.testing.assert_allclose(moved, matrix @ away.ravel(), atol=1e-10)
-
-
-def test_exact_splitting_contracts_by_zeta():
-    data, rho = problem(), 0.2
-    bound = zeta(*moduli(data), rho)
-    solution = minimiser(data, 1)
-    z_bar = solution[:, None] - rho * data.per_client_gradients(np.repeat(solution[:, None], N, axis=1))
-    gaps = [
-        np.linalg.norm(simulate(FedPLT(rho=rho, solver=Exact()), data, Streams(0, (0,)), t).state.z - z_bar)
-        for t in range(12)
-    ]
-    assert (np.array(gaps[1:]) <= bound * np.array(gaps[:-1]) * (1 + 1e-9)).all()
 
 
 def test_minimiser_has_no_gradient():

@@ -1,10 +1,7 @@
 """Fed-PLT's experiments: rates, searches, errata, and that every experiment, artefact and claim is made."""
 
-import copy
 import dataclasses
-import re
 import types
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,28 +12,24 @@ from replifed.claims.claim import NotMeasurableError
 from replifed.claims.samples import Sample
 from replifed.claims.verdicts import judge
 from replifed.engine.plans import in_one_table
-from replifed.engine.search import Grid
 from replifed.engine.trials import Spent
-from replifed.papers import jobs
-from replifed.papers.fedplt import errata, experiments, measures, release, trials
+from replifed.papers.fedplt import errata, measures, release, trials
 from replifed.papers.fedplt.claims import CLAIMS
-from replifed.papers.fedplt.figures import FIGURES
-from replifed.papers.fedplt.methods import FREE, PARAMETERS, SOLVERS, Cell, Moduli, build, reference, theory
+from replifed.papers.fedplt.methods import FREE, PARAMETERS, SOLVERS, Cell, build, theory
 from replifed.papers.fedplt.paper import STORED, TABLE3, WAITING
 from replifed.papers.fedplt.settings import Regression
-from replifed.papers.fedplt.tables import TABLES
 from replifed.papers.fedplt.trials import Trial, rate, regression
 from replifed.papers.fedplt.trials import footprint as footprint_of
-from replifed.papers.inputs import Inputs
-from replifed.parts import typed
 from replifed.randomness import Streams
-from replifed.settings import needs, reading
-from replifed.settings.needs import artefact_keys
-from replifed.store.histories import read_tuned
-from small_tables import columns
+from tiny_papers import Tiny
 
 SHAPE = {"replicates": [1, 2], "agents": 4, "samples": 6, "features": 3, "rounds": 10}
 SETTINGS = Regression.of_job({"seed": 3, "ridge": 0.5, "loss": "sum", "data": "planted", **SHAPE})
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return Tiny("fedplt")
 
 
 def test_the_rate_is_the_slope_in_the_window():
@@ -106,63 +99,10 @@ def test_the_searches_go_beyond_their_grids_and_refine():
     found = trials.common(Bowls([40.0, 0.7]), None, base, trials.around(np.ones(2), 3, 1, refine=4))
     np.testing.assert_allclose(found.best, [40.0, 0.7], rtol=0.1)
     assert not found.edge
-    centres = [[0.03], [0.4], [7.0]]
-    grid = Grid((tuple(np.geomspace(0.1, 1.0, 9)),), 4)
-    each = trials.each(Bowls(*centres), None, {"one": np.ones(3)}, grid)
-    np.testing.assert_allclose([one.best for one in each], centres, rtol=0.05)
-    assert not any(one.edge for one in each)
-    # Far from the start in both parameters.
     centres = [[20.0, 0.05], [0.9, 0.9]]
     grid = trials.around(np.ones(2), 2, 1, refine=6, tolerance=1e-4)
     each = trials.each(Bowls(*centres), None, base, grid)
     np.testing.assert_allclose([one.best for one in each], centres, rtol=0.05)
-
-
-class Valley(Bowls):
-    """Steep on both sides, and it runs across the two parameters, at no angle of a grid."""
-
-    def rates(self, cell, base, multiples):
-        a, b = np.moveaxis(np.log(multiples), -1, 0)
-        return 0.2 * np.abs(a - 1.5) + 0.3 * np.abs(b - 1.8 * a) + 0 * self.centres[:, :1]
-
-
-def test_a_search_follows_a_valley_that_runs_across_two_parameters():
-    grid = trials.around(np.ones(2), 2, 1, refine=6, tolerance=0.003)
-    [found] = trials.each(Valley([1.0, 1.0]), None, {"one": np.ones(1), "two": np.ones(1)}, grid)
-    assert found.score < 0.02
-
-
-@pytest.fixture(scope="module")
-def paper():
-    """The paper's comparison, on its first data sets."""
-    section = reading.read_file(Path(__file__).parents[2] / "config/papers/fedplt.yaml")["fedplt"]
-    experiment = section["experiments"]["comparison"]
-    return typed(
-        "fedplt", {**experiment, "seed": section["seed"], "replicates": experiment["replicates"][:2]}
-    )
-
-
-def searched(method, settings, solver="gradient"):
-    """Rates of the equal budget's choices, as reported with many rounds."""
-    cell = Cell(method, solver, 10, 10, 10)
-    choice = experiments.equal_budget(cell, settings)
-    values = {name: value[:, None] for name, value in choice.values.items()}
-    return rate(Trial(settings.with_(rounds=300)).errors(cell, values))[:, 0]
-
-
-@pytest.mark.parametrize(("solver", "alpha", "beta"), [("gradient", 0.7, 1.7), ("accelerated", 0.16, 0.36)])
-def test_an_equal_budget_finds_what_a_dense_grid_finds(paper, solver, alpha, beta):
-    trial, cell = Trial(paper.with_(rounds=80)), Cell("led", solver, 10, 10, 10)
-    axes = np.meshgrid(alpha * np.geomspace(0.7, 1.4, 12), beta * np.geomspace(0.7, 1.3, 12))
-    dense = trial.rates(cell, reference(cell, trial.moduli), np.stack(axes, -1).reshape(1, -1, 2))
-    assert (searched("led", paper, solver) < dense.min(axis=1) + 0.003).all()
-
-
-def test_a_free_local_step_makes_fedplt_faster(paper):
-    rho = experiments.best_rho(paper, "gradient").values["rho"]
-    trial = Trial(paper.with_(rounds=300))
-    alone = rate(trial.errors(Cell("fedplt", "gradient", 10, 10, 10), {"rho": rho[:, None]}))[:, 0]
-    assert (searched("fedplt", paper) < alone - 0.05).all()
 
 
 @pytest.mark.parametrize("method", ["fedplt", "fedpd", "fivegcs"])
@@ -204,17 +144,6 @@ def test_a_free_intercept_has_no_ridge(loss):
     assert np.abs(left[:, 0]).min() > 1e-3
     left[:, 0] -= problem.l2 * x[:, 0] * problem.weights.sum(axis=1)
     np.testing.assert_allclose(left, 0, atol=1e-5)
-
-
-@pytest.mark.parametrize("method", PARAMETERS)
-def test_every_method_has_theory_and_a_place_to_search_from(method):
-    moduli = Moduli(np.full(3, 0.5), np.full(3, 20.0))
-    for solver in ("gradient", "accelerated"):
-        cell = Cell(method, solver, 10, 10, 5)
-        for values in (theory(cell, moduli), reference(cell, moduli)):
-            assert tuple(values) == PARAMETERS[method]
-            assert all(value.shape == (3,) and (value > 0).all() for value in values.values())
-            build(cell, moduli, values)
 
 
 # --- Measures, on histories made by hand --------------------------------------------------------------------
@@ -336,12 +265,10 @@ def test_a_minimum_is_below_both_ends_by_more_than_its_interval():
     assert not measures.below_ends(deep).values.all()
 
 
-def test_a_round_from_the_worst_direction_is_the_worst(made):
+def test_a_round_from_the_worst_direction_is_the_worst(tiny):
     """No other direction grows more, and with the corrected S the factor would be allowed."""
-    section, inputs, _ = made
-    history = Inputs(inputs, {}).run("worst", "fedplt")
+    history, settings = tiny.run("worst", "fedplt"), tiny.experiment("worst")
     np.testing.assert_allclose(history["factor"], history["norm"], rtol=1e-3)
-    settings = typed("fedplt", {**section["experiments"]["worst"], "seed": section["seed"]})
     assert not measures.worst_below_norm(history, settings, "gradient").values.any()
     plain = history[history["solver"] == "gradient"]
     assert (plain["factor"] <= measures.norms(plain, plain["steps"], settings.rho)).all()
@@ -429,131 +356,17 @@ def test_the_mean_of_the_losses_fits_where_all_columns_are_scaled():
     assert not errata.mean(("mean", 20**0.5, 1.0)).passes
 
 
-TINY = {
-    "comparison": {
-        "rounds": 40,
-        "baseline_rounds": 10,
-        "tuning_rounds": 20,
-        "rho_grid": [0.2, 0.6, 3],
-        "refine": 0,
-        "own": {"ratio": 1.3, "refine": 0},
-        "equal_budget": {"sets": 1, "rounds": 20, "refine": 0},
-        "replicates": [1, 2],
-        "tuning": {"replicates": [1001, 1002], "rounds": 20, "refine": 0},
-    },
-    "participation": {"rounds": 40, "tuning_rounds": 20, "rho_grid": [0.2, 0.6, 3], "replicates": [1, 2]},
-    "noise": {"rounds": 8, "tail": 4, "replicates": [1, 2]},
-    "penalty": {
-        "rounds": 40,
-        "settled": 1.0,
-        "rho_grid": [0.001, 1000, 7],
-        "valley": [0.1, 1, 3],
-        "replicates": [1, 2],
-    },
-    "epochs": {"epochs": [1, 10, 20, 40], "accelerated_epochs": [10, 50], "rounds": 60, "replicates": [1, 2]},
-    "exactness": {"epochs": [10], "rounds": 130, "replicates": [1]},
-    "bounds": {"rounds": 5, "replicates": [1, 2]},
-    "worst": {"epochs": [10], "replicates": [1]},
-    "privacy": {"tau": [0.1, 1.0], "epochs": [1, 3], "replicates": [1, 2]},
-    "splitting": {"rho_grid": [0.001, 1000, 3], "replicates": [1]},
-    "variants": {"epochs": [1, 10], "rounds": 500, "tail": 20, "replicates": [1]},
-}
-BOTH = ("comparison", "participation", "noise", "penalty", "epochs", "splitting", "variants")
-TINY |= {f"{name}_mean": TINY[name] for name in BOTH}
-TINY["epochs_mean_searched"] = TINY["epochs"]
-TINY |= {f"{name}_classification": TINY[name] for name in BOTH if name != "variants"}
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """All runs of the paper at a tiny scale, on disk; and the settings.
-
-    Other readings of the loss and the data have the same histories and searches as the first.
-    """
-    root = Path(__file__).parents[2]
-    folder = tmp_path_factory.mktemp("fedplt")
-    section = reading.read_file(root / "config/papers/fedplt.yaml")
-    section = reading.deep_merge(section, {"fedplt": {"experiments": copy.deepcopy(TINY)}})["fedplt"]
-    inputs = {}
-    for name, experiment in section["experiments"].items():
-        first = re.sub("_(mean|mean_searched|classification)$", "", name)
-        for method in experiment["methods"]:
-            if first != name and f"run:{first}/{method}" in inputs:
-                of_first = {key: inputs.get(f"{key}:{first}/{method}") for key in ("run", "tuned")}
-                inputs |= {f"{key}:{name}/{method}": files for key, files in of_first.items() if files}
-                continue
-            tuned = None
-            if "tuning" in experiment:
-                tuned = folder / f"{name}.{method}.tuned.json"
-                settings = needs.settings_for("tune", section, name)
-                jobs.tune("fedplt", name, method, settings, None, None, tuned)
-                inputs[f"tuned:{name}/{method}"] = [tuned]
-            out = folder / f"{name}.{method}.parquet"
-            settings = {"refine": 0, "together": 25, "target": 1e-10}
-            settings |= needs.settings_for("run", section, name)
-            jobs.run("fedplt", name, method, settings, None, None, tuned, out)
-            inputs[f"run:{name}/{method}"] = [out]
-    return section, inputs, folder
-
-
-def test_every_artefact_is_made(made):
-    section, inputs, folder = made
-    made_of = {**FIGURES, **TABLES}
-    assert set(made_of) == set(section["artefacts"])
-    for name, artefact in section["artefacts"].items():
-        settings = needs.settings_for("artefact", section, name)
-        files = {key: inputs[key] for key in artefact_keys(artefact)}
-        table = made_of[name].table(Inputs(files, settings, "fedplt"))
-        if artefact["kind"] == "figure":
-            assert set(table) == columns("fedplt", name), name  # another test draws from such a table
-        else:
-            table.to_csv(folder / "table.csv", index=False)
-            frame = pd.read_csv(folder / "table.csv", keep_default_na=False, na_values=["nan"])
-            readable = made_of[name].show(frame)
-            assert len(readable)
-            assert not readable.map(str).isin(["nan", "None", ""]).any(axis=None), name
-
-
-def test_every_claim_is_measured(made):
-    section, inputs, folder = made
-    jobs.measure_claims(
-        "fedplt", needs.settings_for("claims", section), "tiny", inputs, folder / "claims.csv"
-    )
-    claims = pd.read_csv(folder / "claims.csv")
-    assert len(claims) == len(CLAIMS) == claims["id"].nunique()
-    unchecked = claims[claims["verdict"] == "unchecked"]
-    assert unchecked["reason"].str.contains("not measured").all()
-    # A joint test of a row needs more data sets than the tiny runs have.
-    few = unchecked[~unchecked["reason"].str.contains("joint test")]
-    assert len(few) <= 4, few["reason"].tolist()
-    assert set(claims["artefact"]) <= set(section["artefacts"])
-    # Some hold at any scale.
-    held = claims.set_index("id")["verdict"]
-    for name in ("table1.fedplt.stored", "privacy.bound", "fedavg.biased.mean-common", "exact.full"):
-        assert held[f"fedplt.{name}"] == "holds", name
-
-
-def test_readings_are_searched_where_they_say(made):
-    section, inputs, _ = made
-    settings = section["experiments"]["comparison"]
-    read = Inputs(inputs, {})
-    for method in PARAMETERS:
-        history = read.run("comparison", method)
-        reported = set(history["replicate"])
-        assert reported == set(settings["replicates"])
-        # Data of the common search are never reported.
-        tuned = read_tuned(inputs[f"tuned:comparison/{method}"][0], method)
-        assert tuned["trials"]["replicates"] == [1001, 1002]
-        assert reported.isdisjoint(tuned["trials"]["replicates"])
-        for cell in tuned["cells"].values():
-            assert cell["cost"]["runs"] == len(cell["tried"]) * len(settings["tuning"]["replicates"])
-            assert cell["cost"]["rounds"] > 0
-            assert cell["cost"]["bits"] > 0
-        equal = history[history["reading"] == "equal budget"]
-        assert len(equal) == (0 if method == "tamuna" else 2 * settings["equal_budget"]["sets"])
-        # Random runs choose nothing for themselves; all that is chosen has a cost.
-        assert (equal["cohort"] == settings["agents"]).all()
-        assert (equal["tuning_runs"] > 0).all()
-        own = history[history["reading"] == "own"]
-        assert own.empty == (method == "tamuna")
-        assert ((own["tuning_runs"] > 0) == (own["cohort"] == settings["agents"])).all()
+@pytest.mark.parametrize("method", PARAMETERS)
+def test_readings_are_searched_where_they_say(tiny, method):
+    settings = tiny.experiment("comparison")
+    history, tuned = tiny.run("comparison", method), tiny.tuned("comparison", method)
+    assert set(history["replicate"]) == set(settings.replicates)
+    assert tuned["trials"]["replicates"] == settings.tuning.replicates
+    for cell in tuned["cells"].values():
+        assert cell["cost"]["runs"] == len(cell["tried"]) * len(settings.tuning.replicates)
+        assert cell["cost"]["rounds"] > 0 and cell["cost"]["bits"] > 0
+    # Random runs choose nothing for themselves; all that is chosen has a cost.
+    own, equal = (history[history["reading"] == reading] for reading in ("own", "equal budget"))
+    assert len(equal) == (0 if method == "tamuna" else 2) and own.empty == (method == "tamuna")
+    assert (equal["cohort"] == settings.agents).all() and (equal["tuning_runs"] > 0).all()
+    assert ((own["tuning_runs"] > 0) == (own["cohort"] == settings.agents)).all()

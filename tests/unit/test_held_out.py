@@ -9,6 +9,7 @@ import pytest
 import yaml
 from scipy import sparse
 
+from planned_comparison import PLAIN, config
 from replifed.algorithms.registry import method_class
 from replifed.data import own
 from replifed.data.catalogue import CATALOGUE
@@ -345,29 +346,6 @@ def test_the_target_is_a_share_of_the_best_accuracy_of_all_methods():
 
 
 # -- Settings ----------------------------------------------------------------------------------------
-
-PLAIN = {
-    "problem": "logistic",
-    "dataset": "phishing",
-    "partition": {"clusters": "kmeans", "count": 10, "parts": 2, "shards_per_client": 2},
-    "methods": ["fedavg", "scaffold"],
-    "samples": 10,
-    "local_steps": 5,
-    "ridge": 0.01,
-    "tuning": {"replicates": [101]},
-}
-
-
-def config(data=("phishing",), datasets=None, **requested):
-    known = {"phishing": PLAIN, "a9a": {**PLAIN, "dataset": "a9a"}}
-    known["planted"] = {"problem": "planted", "clients": 10, "methods": ["fedht"]}
-    cross = {"seed": 1, "experiments": known}
-    return {
-        "cross": cross,
-        "comparison": {"data": [*data], **requested},
-        "methods": {},
-        "datasets": datasets or {},
-    }
 
 
 def test_without_a_test_a_comparison_is_as_before():

@@ -13,7 +13,6 @@ from scipy.special import logsumexp, softmax
 from replifed.kernels import compiled, compiled_as_written
 from replifed.kernels.losses import exponential, falling, softplus
 from replifed.kernels.selection import keep_in_segment, keep_largest
-from replifed.kernels.tiles import products, transposed_products
 from replifed.operators.hard_threshold import as_integers, hard_threshold
 from replifed.problems import products as products_module
 from replifed.problems.dense import DenseLinearModel
@@ -112,32 +111,6 @@ def test_tall_products(dtype, n, d, columns):
             ):
                 assert found.dtype == dtype
                 np.testing.assert_allclose(found, expected, **close)
-
-
-@settings(max_examples=80, deadline=None)
-@given(
-    st.sampled_from([np.float32, np.float64]),
-    st.integers(1, 15),
-    st.integers(1, 15),
-    st.integers(16, 40),
-    st.lists(st.integers(0, 8), min_size=1, max_size=15),
-    st.integers(0, 14),
-)
-def test_products_with_chosen_rows(dtype, n, d, columns, chosen, left_out):
-    """Every height of a tile; columns that fill tiles or do not; a row chosen twice, a column left out."""
-    rng = np.random.default_rng(n)
-    A, B = rng.standard_normal((9, d)).astype(dtype), rng.standard_normal((d, columns)).astype(dtype)
-    chosen, C = np.array(chosen), np.full((len(chosen), columns), np.nan, dtype)
-    used = np.delete(np.arange(d), left_out % d)
-    products(A, chosen, used, B[used], C)
-    close = {"rtol": 0, "atol": 40 * np.finfo(dtype).eps}
-    np.testing.assert_allclose(C, A[np.ix_(chosen, used)] @ B[used], **close)
-    B, C = (
-        rng.standard_normal((len(chosen), columns)).astype(dtype),
-        np.full((len(used), columns), np.nan, dtype),
-    )
-    transposed_products(A, chosen, used, B, C)
-    np.testing.assert_allclose(C, A[np.ix_(chosen, used)].T @ B, **close)
 
 
 @pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-14), (np.float32, 1e-5)])
@@ -257,24 +230,6 @@ def test_models_side_by_side_keep_their_largest_and_of_equals_the_lowest_column(
     keep_largest(integers, most, columns, bounds, taus, kept)
     np.testing.assert_array_equal(kept, expected != 0)
     keep_largest(integers, most, columns, bounds, taus, integers)
-    np.testing.assert_array_equal(u, expected)
-
-
-@pytest.mark.parametrize("levels", [2, 50, 10**6])
-@pytest.mark.parametrize("tau", [1, 40, 3000, 5999])
-@pytest.mark.parametrize("arranged", [False, True])
-def test_of_many_numbers_the_same_are_kept(levels, tau, arranged):
-    """Few or many ties; in any order, and sorted."""
-    rng = np.random.default_rng(levels + tau)
-    u = rng.integers(-levels, levels + 1, (2, 6000)) * (rng.random((2, 6000)) < 0.7)
-    u = (np.sort(u) if arranged else u).astype(np.float32)
-    columns = rng.permuted(np.tile(np.arange(6000), (2, 1)), axis=1)
-    expected = np.zeros_like(u)
-    for row in range(2):
-        order = np.lexsort((columns[row], -np.abs(u[row])))[:tau]
-        expected[row, order] = u[row, order]
-    integers, most = as_integers(u)
-    keep_largest(integers, most, columns, np.array([0, 6000]), np.array([tau, tau]), integers)
     np.testing.assert_array_equal(u, expected)
 
 

@@ -178,17 +178,6 @@ def test_derivatives_agree_with_finite_differences(case):
 
 
 @pytest.mark.parametrize("loss", LOSSES[:2])
-def test_sparse_and_dense_layouts_are_one_problem(loss):
-    data = draw(loss, sizes=(7, 2, 9), d=8, l2=0.1, sparse=True)
-    a, b, x = dense(data), sparse(data), models(data, 3)
-    for name in ("loss", "gradient", "client_losses", "client_gradients", "client_hessians"):
-        np.testing.assert_allclose(getattr(a, name)(x), getattr(b, name)(x), atol=1e-12)
-    np.testing.assert_allclose(a.smoothness(), b.smoothness(), rtol=1e-12)
-    np.testing.assert_allclose(a.weights, b.weights)
-    np.testing.assert_array_equal(a.sizes, b.sizes)
-
-
-@pytest.mark.parametrize("loss", LOSSES[:2])
 @pytest.mark.parametrize("sets, runs", [(1, 1), (1, 3), (2, 2)])
 def test_hessians_of_few_entries_are_those_of_products(loss, sets, runs):
     data = draw(loss, sizes=(7, 2, 9), d=60, sets=sets, l2=0.1, sparse=True)
@@ -275,20 +264,6 @@ def test_constants_are_eigenvalues_of_the_hessians(make, loss, sizes, d):
         np.testing.assert_array_equal(problem.strong_convexity(), np.full((1, 3), 0.05))
 
 
-def test_classes_may_be_floats_and_padding_anything():
-    rng = np.random.default_rng(4)
-    X, y, x = (
-        rng.standard_normal((1, 2, 6, 3)),
-        np.arange(12).reshape(1, 2, 6) % 3,
-        rng.standard_normal((1, 9)),
-    )
-    sizes = np.array([[4, 6]])
-    wild = np.where(np.arange(6) < sizes[..., None], y, 10**6).astype(float)
-    plain, padded = (DenseLinearModel(X, labels, Softmax(3), sizes=sizes) for labels in (y, wild))
-    np.testing.assert_array_equal(plain.gradient(x), padded.gradient(x))
-    np.testing.assert_array_equal(plain.loss(x), padded.loss(x))
-
-
 def test_constants_of_single_precision_softmax_and_sums():
     for data in (draw("softmax", l2=0.1), draw("least_squares", summed=True, sizes=(9, 6))):
         problem = dense(data)
@@ -339,30 +314,6 @@ def draw_batches(data, rows, size, steps=4, seed=2):
     rng = np.random.default_rng(seed)
     n = np.array([len(X) for X in data.X[0]])
     return [(rng.random((rows, len(n), size)) * n[:, None]).astype(int) for _ in range(steps)]
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("size", [None, 4])
-def test_stacked_replicates_are_the_replicates(loss, size):
-    # A client has another size in each replicate.
-    sets = [draw(loss, sizes=sizes, d=9, l2=0.1, seed=k) for k, sizes in enumerate([(6, 3, 5), (2, 6, 6)])]
-    together = sets[0]._replace(
-        X=[data.X[0] for data in sets], y=[data.y[0] for data in sets], p=np.concatenate([d.p for d in sets])
-    )
-    problem, x = dense(together), models(together, 2)
-    batches = draw_batches(sets[0], 2, size)
-    if size is not None:
-        batches = [np.minimum(batch, 1) for batch in batches]  # positions that all clients have
-    for additive, kind in ((False, DenseLocalModels), (True, GramLocalModels)):
-        assert type(problem.local(x, additive=additive)) is kind
-        whole = take_steps(problem, x, batches, 0.1, additive=additive)
-        for r, data in enumerate(sets):
-            own = [None if batch is None else batch[r : r + 1] for batch in batches]
-            alone = dense(data)
-            np.testing.assert_allclose(problem.loss(x)[r], alone.loss(x[r : r + 1])[0], rtol=1e-12)
-            np.testing.assert_allclose(problem.gradient(x)[r], alone.gradient(x[r : r + 1])[0], atol=1e-12)
-            steps = take_steps(alone, x[r : r + 1], own, 0.1, additive=additive)
-            np.testing.assert_allclose(whole[r], steps[0], atol=1e-12)
 
 
 # -- local models ------------------------------------------------------------------------------------
@@ -443,28 +394,6 @@ def test_a_stochastic_solver_takes_its_steps_at_once(loss, sets, rows):
     np.testing.assert_allclose(at_once, one_by_one, atol=1e-12)
 
 
-@pytest.mark.parametrize("additive", [False, True])
-def test_a_cohort_with_few_draws_copies_no_features(additive):
-    data = draw("logistic", sizes=(60, 60, 60), d=120)
-    problem, clients = dense(data), np.array([[0, 2]])
-    local = problem.local(models(data, 1), additive=additive, clients=clients, draws=4)
-    local.mean(gradient_steps(local, [np.array([[[0, 7], [3, 3]]])] * 2, 0.1))
-    assert type(local) is DenseLocalModels
-    assert "X" not in vars(local._problem)
-    assert "gram" not in vars(problem)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("additive", [False, True])
-@pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("size", [None, 4])
-def test_sums_scale_the_minibatch_by_the_clients_samples(loss, additive, rows, size):
-    data = draw(loss, sizes=(6, 3, 5), d=15, l2=0.1, summed=True)
-    x, batches = models(data, rows), draw_batches(data, rows, size)
-    got = take_steps(dense(data), x, batches, 0.05, additive=additive)
-    np.testing.assert_allclose(got, plain_steps(data, x, batches, 0.05), atol=1e-12)
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("rows, sets", [(1, 1), (5, 1), (6, 2), (4, 4)])
 @pytest.mark.parametrize("shared", [False, True])
@@ -497,19 +426,6 @@ def test_minibatch_gradients_are_sums_over_the_samples_drawn(loss, rows, sets, s
         g = local.gradient(diverged, batch)
         assert np.isnan(g[0, 1]).all()
         np.testing.assert_allclose(g[0, 0], expected[0, 0], rtol=rtol, atol=rtol)
-
-
-@pytest.mark.parametrize("loss", ["least_squares", "logistic"])
-@pytest.mark.parametrize("rows, sets", [(1, 1), (3, 1), (4, 2), (3, 3)])
-def test_gradients_at_own_models_are_sums_over_all_samples(loss, rows, sets):
-    """Of more samples than are read at a time, and of clients with fewer samples than others."""
-    data = draw(loss, sizes=(37, 5, 16), d=7, sets=sets, l2=0.3)
-    u = np.random.default_rng(1).standard_normal((rows, 3, 7))
-    expected = [[plain_gradient(data, r * sets // rows, i, u[r, i]) for i in range(3)] for r in range(rows)]
-    for dtype, rtol in ((np.float64, 1e-12), (np.float32, 1e-4)):
-        g = dense(data, dtype).per_client_gradients(u.astype(dtype))
-        assert g.dtype == dtype
-        np.testing.assert_allclose(g, expected, rtol=rtol, atol=rtol / 10)
 
 
 @pytest.mark.parametrize("space", ["thresholded", "additive", "gram"])

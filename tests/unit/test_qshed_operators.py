@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from replifed.algorithms.fednl import RankOne, largest_entries, subtract
 from replifed.errors import ConfigError, ReplifedError
-from replifed.kernels.lanczos import largest_of_tridiagonal
 from replifed.network.fading import Constant, Rayleigh
 from replifed.operators.bit_allocation import (
     a2,
@@ -441,24 +439,6 @@ def test_matrices_that_are_not_finite_have_no_leading_eigenpair(n):
     value, vector = leading_eigenpair(A)
     assert np.isnan(value).tolist() == [False, True, True, False]
     assert np.isnan(vector).all(axis=-1).tolist() == [False, True, True, False]
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.integers(2, 40), st.integers(0, 10**6))
-def test_the_end_of_a_tridiagonal_spectrum(n, seed):
-    rng = np.random.default_rng(seed)
-    # What Lanczos iteration from the first unit vector makes of a matrix with values of all sizes.
-    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
-    w = rng.standard_normal(n) * 10.0 ** rng.integers(-8, 1, n)
-    T = scipy.linalg.hessenberg((Q * w) @ Q.T)
-    d, e, s = np.diagonal(T).copy(), np.diagonal(T, -1).copy(), np.empty(n)
-    theta = largest_of_tridiagonal(d, e, s)
-    w = scipy.linalg.eigvalsh_tridiagonal(d, e)
-    scale = np.abs(w).max()
-    assert abs(abs(theta) - scale) <= 1e-14 * n * scale
-    assert abs(np.linalg.norm(s) - 1.0) <= 1e-12
-    rows = d * s + np.r_[e * s[1:], 0.0] + np.r_[0.0, e * s[:-1]]
-    assert np.linalg.norm(rows - theta * s) <= 1e-13 * n * scale / abs(s[0])
 
 
 # Of 100 rows there are so many entries that a part of them is looked at first.

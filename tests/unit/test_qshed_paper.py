@@ -2,7 +2,7 @@
 
 import itertools
 import types
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from replifed.claims import scores
+from known_runs import Runs, judged
 from replifed.claims.claim import NotMeasurableError
 from replifed.claims.samples import Sample
-from replifed.claims.verdicts import described, judge
+from replifed.claims.verdicts import judge
 from replifed.data.table import Table
 from replifed.operators.bit_allocation import (
     allocate,
@@ -22,43 +22,22 @@ from replifed.operators.bit_allocation import (
     interval_squared,
     vectors_in_use,
 )
-from replifed.papers.inputs import Inputs
 from replifed.papers.qshed import axes, claims, errata, experiments, hessians, measures, model, tables
-from replifed.papers.qshed.figures import CASES, CONDITIONS, FIGURES
+from replifed.papers.qshed.figures import CASES, CONDITIONS
 from replifed.papers.qshed.paper import LINES, PRINTED_BITS, PRINTED_VALUES
-from replifed.papers.qshed.tables import TABLES
 from replifed.parts import typed
 from replifed.settings.checks import load
 from replifed.settings.reading import read_file
-from small_tables import columns
+from tiny_papers import Tiny, section
 
+of = partial(Runs, "qshed")
 IMAGES = {
+    **section("qshed")["experiments"]["fmnist"],
     "seed": 1,
-    "kind": "comparison",
-    "positive": 1,
-    "pixel_scale": 255,
     "components": 15,
-    "intercept": True,
-    "clients": 3,
-    "samples": 20,
     "l2": 1e-3,
-    "b_max": 16,
-    "budget": 32,
-    "channels": ["constant", "rayleigh"],
-    "fading": {"gain": 1.0, "rate": 1.0},
-    "renewals": "fibonacci",
-    "dither": "nested",
     "line_search": {"c": 1e-4, "shrink": 0.5, "trials": 60},
     "rounds": 25,
-    "stop": 1e-12,
-    "replicates": [1, 2],
-    "variants": {
-        "fednl": {
-            "rank1_ls": {},
-            "projected": {"line_search": None},
-            "quantised_ls": {"quantised": True, "channels": ["rayleigh"]},
-        }
-    },
     "cases": {"default": {}},
 }
 
@@ -71,62 +50,15 @@ def problems(settings, table):
     return experiments.problems(typed("qshed", settings), table)
 
 
-METHODS = ("ideal_shed", "shed", "qshed", "nqshed", "fednl", "newton")
-
-
 def images(rows=200, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 256, (rows, 20)).astype(np.uint8)
     return Table(X=X, y=(X[:, 0] > 150).astype(int), meta={})
 
 
-class Made(Inputs):
-    """Runs made on the spot."""
-
-    def __init__(self, made, settings):
-        self.made, self.settings = made, settings
-
-    def run(self, experiment, method):
-        return self.made[experiment, method]
-
-    def runs(self):
-        return list(self.made)
-
-    def experiments(self):
-        return list(dict.fromkeys(experiment for experiment, _ in self.made))
-
-    def methods(self, experiment):
-        return [method for name, method in self.made if name == experiment]
-
-    def experiment(self, name):
-        return typed("qshed", self.settings[name])
-
-
 @pytest.fixture(scope="module")
-def made():
-    table = images()
-    changed = {
-        **IMAGES,
-        "cases": {
-            "default": {},
-            "renewals_10": {"renewals": 10},
-            "search_halved": {"budget": 20, "channels": ["rayleigh"]},
-        },
-    }
-    growth = {**IMAGES, "kind": "allocation", "channels": ["rayleigh"], "rounds": 8}
-    runs = {("fmnist", name): run(name, IMAGES, table) for name in METHODS}
-    runs |= {("fmnist_baselines", name): runs["fmnist", name] for name in ("shed", "newton")}
-    for name in ("qshed", "nqshed", "fednl"):
-        runs["fmnist_choices", name] = run(name, changed, table)
-    runs["example", "qshed"] = run("qshed", growth, table)
-    settings = {"fmnist": IMAGES, "fmnist_choices": changed, "example": growth}
-    return Made(runs, settings)
-
-
-def artefact(made, runs):
-    """The histories that an artefact reads."""
-    read = [(experiment, method) for experiment, methods in runs.items() for method in methods]
-    return Made({key: made.made[key] for key in read}, made.settings)
+def tiny():
+    return Tiny("qshed")
 
 
 def test_images_become_centred_components_and_a_constant():
@@ -193,23 +125,17 @@ def test_a_case_among_others_is_what_it_is_alone(method):
     assert np.array_equal(histories["default"], histories["budget_64"]) == (method == "fednl")
 
 
-def test_runs_hold_every_curve(made):
-    for method in METHODS:
-        frame = made.run("fmnist", method)
-        expected = {"constant"} if method == "newton" else {"constant", "rayleigh"}
-        assert set(frame["channel"]) == expected
-        over = frame.groupby("variant")["channel"].unique().map(set).to_dict()
-        if method == "fednl":
-            assert over == {"rank1_ls": expected, "projected": expected, "quantised_ls": {"rayleigh"}}
-        else:
-            assert over == {"": expected}
-        assert (frame["gap"] >= 1e-13).all()
-        one = frame[(frame["channel"] == "constant") & (frame["replicate"] == 1)]
-        assert one["round"].iloc[0] == 0
-    assert set(made.run("fmnist_choices", "fednl")["case"]) == {"default", "search_halved"}
-    assert set(made.run("fmnist_choices", "nqshed")["case"]) == {"default", "renewals_10", "search_halved"}
-    over = made.run("fmnist_choices", "fednl").groupby("case")["channel"].unique().map(set)
-    assert over.to_dict() == {"default": {"constant", "rayleigh"}, "search_halved": {"rayleigh"}}
+def test_runs_hold_every_curve(tiny):
+    """Newton's method knows no fading, FedNL no renewals; a variant may have one channel alone."""
+    both = {"constant", "rayleigh"}
+    assert set(tiny.run("fmnist_baselines", "newton")["channel"]) == {"constant"}
+    over = tiny.run("fmnist_baselines", "fednl").groupby("variant")["channel"].unique().map(set).to_dict()
+    assert over.pop("quantised_ls") == {"rayleigh"} and over and all(one == both for one in over.values())
+    cases = {name: set(tiny.run("fmnist_choices", name)["case"]) for name in ("qshed", "nqshed", "fednl")}
+    assert {"renewals_10", "dither_none"} <= (cases["qshed"] & cases["nqshed"]) - cases["fednl"]
+    assert "budget_64" in cases["fednl"]
+    frame = tiny.run("fmnist_choices", "fednl")
+    assert set(frame[frame["case"] == "l2_4"]["channel"]) == {"constant"}
 
 
 def curve(gaps, **labels):
@@ -226,13 +152,13 @@ def test_savings_and_their_bounds_by_hand():
     labels = {"variant": "", "case": "default", "channel": "constant"}
     fast = curve([[1, 1e-5], [1, 1e-5]], **labels)
     slow = curve([[1, 1, 1, 1, 1e-5], [1, 1, 1]], **labels)
-    made = Made({("w8a", "qshed"): fast, ("w8a", "nqshed"): slow}, {})
+    made = of({("w8a", "qshed"): fast, ("w8a", "nqshed"): slow}, {})
     saving = axes.saving("giant", "w8a", "nqshed", threshold=1e-4)
     assert saving.needs == ("run:w8a/qshed", "run:w8a/nqshed")
     measured = saving(made)
     np.testing.assert_allclose(measured.values, [0.75, 0.5])
     assert measured.bounds.tolist() == [0, 1]
-    turned = Made({("w8a", "qshed"): slow, ("w8a", "nqshed"): fast}, {})
+    turned = of({("w8a", "qshed"): slow, ("w8a", "nqshed"): fast}, {})
     measured = saving(turned)
     np.testing.assert_allclose(measured.values, [-3.0, -1.0])
     assert measured.bounds.tolist() == [0, -1]
@@ -253,7 +179,7 @@ def reaches(*rounds, last=None):
 def test_a_run_that_misses_the_target_is_a_bound_and_not_left_unchecked():
     """Without fading the first seed never gets there: its factor is at most what is seen."""
     theirs = both_channels(reaches(None, 8, 8, last=10), reaches(20, 16, 16), variant="rank1_ls")
-    made = Made({("w8a", "fednl"): theirs}, {})
+    made = of({("w8a", "fednl"): theirs}, {})
     factor = axes.slowdown("giant", "w8a", "fednl")(made)
     assert factor.values.tolist() == [2, 2, 2] and factor.bounds.tolist() == [-1, 0, 0]
 
@@ -265,79 +191,24 @@ def saved_apart():
     nqshed = both_channels(reaches(8, 8, 8, 8), reaches(10, 10, 10, 10))
     fednl = both_channels(reaches(6, 6, 6, 6), reaches(20, 20, 20, 20), variant="rank1_ls")
     runs = {"qshed": both_channels(**labels), "nqshed": nqshed, "fednl": fednl}
-    return Made({("w8a", name): run for name, run in runs.items()}, {})
-
-
-def verdict_of(name, made):
-    (claim,) = (one for one in claims.CLAIMS if one.id == f"qshed.{name}")
-    return judge(replace(claim, fewest=1), claim.measure(made))
-
-
-def test_runs_of_a_reading_are_those_of_its_options():
-    """Of each claim on FedNL's savings, by its options alone: which runs of FedNL it reads."""
-    runs = {
-        ("giant", "32 bits"): "w8a",
-        ("giant", "16 bits"): "w8a_baselines",
-        ("backtracking", "32 bits"): "w8a_halved",
-    }
-    found = {}
-    for claim in claims.CLAIMS:
-        if claim.part == "qshed.fig2.largest.fednl":
-            reading = claim.options["search"], claim.options["vectors"]
-            found[reading] = claim.needs[1].removeprefix("run:").removesuffix("/fednl")
-    assert found == runs
-
-
-def test_the_inferred_settings_answer_all_sentences():
-    """Planted: all claims hold."""
-    rows = [
-        {key: "" if value is None else str(value) for key, value in described(claim).items()}
-        | {"verdict": "holds", "data": "original", "p_holm": "0"}
-        for claim in claims.CLAIMS
-    ]
-    found = scores.statements(rows)
-    assert {one["statement_id"] for one in found if one["inferred"] != "holds"} == set()
-    printed = {one["statement_id"] for one in found if one["printed"] == "holds"}
-    assert {"qshed.model.eq11", "qshed.section1.allocation", "qshed.section1.giant.conditioning"} <= printed
-    # Renewals and dither are fitted, and the bits of FedNL's vectors were inferred from the caption.
-    assert not {"qshed.section1.steady", "qshed.fig1_bits.same"} & printed
+    return of({("w8a", name): run for name, run in runs.items()}, {})
 
 
 def test_competitors_are_not_pooled(saved_apart):
-    assert verdict_of("fig2.largest.nqshed.giant", saved_apart).verdict == "holds"
-    assert verdict_of("fig2.largest.fednl.32-bits", saved_apart).verdict == "fails"
-    judged = verdict_of("fig2.saving.fednl.1e-06.giant", saved_apart)
+    assert judged("qshed.fig2.largest.nqshed.giant", saved_apart).verdict == "holds"
+    assert judged("qshed.fig2.largest.fednl.32-bits", saved_apart).verdict == "fails"
+    told = judged("qshed.fig2.saving.fednl.1e-06.giant", saved_apart)
     # The saving itself, not what is left of it beyond 30 %.
-    assert judged.measured == pytest.approx(1 / 3) and judged.verdict == "inconclusive"
+    assert told.measured == pytest.approx(1 / 3) and told.verdict == "inconclusive"
 
 
 def test_savings_between_30_and_60_percent_have_an_interval(saved_apart):
     """The means are in between, but the seeds are too far apart to say so."""
-    assert verdict_of("fig2.between.nqshed.rayleigh.1e-06.giant", saved_apart).verdict == "holds"
+    assert judged("qshed.fig2.between.nqshed.rayleigh.1e-06.giant", saved_apart).verdict == "holds"
     wide = both_channels(reaches(8, 8, 8, 8), reaches(5, 40, 5, 40))
-    made = Made(saved_apart.made | {("w8a", "nqshed"): wide}, {})
-    judged = verdict_of("fig2.between.nqshed.rayleigh.1e-06.giant", made)
-    assert 0.3 < judged.measured < 0.6 and judged.verdict == "inconclusive"
-
-
-def test_artefacts_have_tables_as_those_from_which_they_are_drawn(made):
-    runs = {"fmnist": ["ideal_shed", "qshed", "nqshed", "fednl"], "fmnist_baselines": ["shed", "newton"]}
-    for name, wanted in (
-        ("fig1", {"fmnist": ["ideal_shed", "qshed", "nqshed", "fednl"]}),
-        ("choices", {"fmnist_choices": ["qshed", "nqshed", "fednl"]}),
-        ("baselines", runs),
-        ("bit_allocation", {"example": ["qshed"]}),
-    ):
-        frame = FIGURES[name].table(artefact(made, wanted))
-        assert set(frame) == columns("qshed", name)
-    cells = TABLES["rounds"].table(artefact(made, runs))
-    # Two methods beyond those of the figure, of which Newton's knows no fading; FedNL has five curves.
-    assert len(cells) == 3 * (2 * 4 + 5 + 1)
-    text = TABLES["rounds"].show(cells)
-    assert set(text["Data"]) == {"FMNIST"}
-    assert {"Data", "Channel", "Method", "Rounds to 1e-06", "Saved at 1e-08"} <= set(text.columns)
-    own = text[text["Method"] == "Q-SHED"]
-    assert (own["Saved at 1e-06"] == "").all()
+    made = of(saved_apart.frames | {("w8a", "nqshed"): wide}, {})
+    told = judged("qshed.fig2.between.nqshed.rayleigh.1e-06.giant", made)
+    assert 0.3 < told.measured < 0.6 and told.verdict == "inconclusive"
 
 
 def spectra(*leading):
@@ -355,16 +226,15 @@ def test_a_spectrum_must_round_to_the_printed_one(shift, expected):
     """One entry that rounds to another number is enough, however near all of them are together."""
     printed = np.array(PRINTED_VALUES)
     near = printed + shift * (np.arange(11) == 1)
-    made = Made({("example", "qshed"): spectra(printed + 0.05, near)}, {})
-    assert verdict_of("example.spectrum", made).verdict == expected
+    made = of({("example", "qshed"): spectra(printed + 0.05, near)}, {})
+    assert judged("qshed.example.spectrum", made).verdict == expected
 
 
 def test_the_example_hangs_on_the_tail_that_is_not_printed(monkeypatch):
     """Planted: one of the admissible tails alone, with which a verdict would be told."""
-    chosen = IMAGES | {"components": 89, "intercept": True, "l2": 1e-5, "b_max": 16}
-    made = Made({}, {"example": chosen})
-    judged = verdict_of("example.bits", made)
-    assert (judged.verdict, judged.low, judged.high) == ("inconclusive", 0, 8)
+    made = of({}, IMAGES | {"components": 89, "l2": 1e-5})
+    told = judged("qshed.example.bits", made)
+    assert (told.verdict, told.low, told.high) == ("inconclusive", 0, 8)
     known = measures.tails(90, 1e-5)
     for tail in known.values():
         spectrum = np.array([*PRINTED_VALUES, *tail])
@@ -372,7 +242,7 @@ def test_the_example_hangs_on_the_tail_that_is_not_printed(monkeypatch):
     # Of one tail alone the verdict would be another one each.
     for name, expected in (("geometric", "holds"), ("flat", "fails")):
         monkeypatch.setattr(measures, "tails", lambda n, l2, name=name: {name: known[name]})
-        assert verdict_of("example.bits", Made({}, made.settings)).verdict == expected
+        assert judged("qshed.example.bits", of({}, made.settings)).verdict == expected
 
 
 def test_the_second_term_of_eq_10_is_a_product_of_two_sums_as_printed():
@@ -392,17 +262,11 @@ def test_every_variant_of_the_settings_has_a_line_of_its_own():
             assert {f"{method}.{name}" for name in variants} <= set(LINES) or set(variants) == {"ls"}
 
 
-def test_bits_that_rise_are_found(made):
-    assert verdict_of("example.ordered.runs", made).verdict == "holds"
-    history = made.run("example", "qshed").copy()
+def test_bits_that_rise_are_found(tiny):
+    assert judged("qshed.example.ordered.runs", tiny).verdict == "holds"
+    history = tiny.run("example", "qshed").copy()
     history.loc[history["vector"] == 1, "bits"] = 0
-    assert verdict_of("example.ordered.runs", Made({("example", "qshed"): history}, {})).verdict == "fails"
-
-
-def test_bits_of_drawn_spectra_that_rise_are_found(monkeypatch):
-    assert model.bits_stay_ordered(spectra=5).all()
-    monkeypatch.setattr(model, "allocate", lambda values, *more: allocate(values, *more)[:, ::-1])
-    assert not model.bits_stay_ordered(spectra=5).any()
+    assert judged("qshed.example.ordered.runs", of({("example", "qshed"): history}, {})).verdict == "fails"
 
 
 def test_errors_of_hessians_are_those_of_the_matrices():
@@ -437,15 +301,11 @@ def test_allocations_of_equal_bits_are_compared(allocated):
     assert set(bits) == set(hessians.ALLOCATIONS) and all(one == [32] for one in bits.values())
     # Of 18 coordinates 17 vectors at most are sent.
     assert allocated.groupby("allocation")["vectors"].max()["even_32"] == 17
-    for rival in ("naive", "even"):
-        worse = allocated.assign(error=np.where(allocated["allocation"] == "heuristic", 2.0, 1.0))
-        better = allocated.assign(error=np.where(allocated["allocation"] == "heuristic", 0.5, 1.0))
-        noise = 1 + 1e-3 * allocated["replicate"]
-        name = f"hessians.w8a.start.{rival}"
-        for history, expected in ((worse, "fails"), (better, "holds")):
-            history = history.assign(error=history["error"] ** noise)
-            made = Made({("w8a_hessians", "qshed"): history}, {})
-            assert verdict_of(name, made).verdict == expected
+    noise = 1 + 1e-3 * allocated["replicate"]
+    for rival, (error, expected) in itertools.product(("naive", "even"), ((2.0, "fails"), (0.5, "holds"))):
+        error = np.where(allocated["allocation"] == "heuristic", error, 1.0) ** noise
+        made = of({("w8a_hessians", "qshed"): allocated.assign(error=error)}, {})
+        assert judged(f"qshed.hessians.w8a.start.{rival}", made).verdict == expected
 
 
 def bits_of_rounds(*rounds, values=(1.0, 0.5, 0.2, 0.1), budget=4):
@@ -495,8 +355,8 @@ def test_convergence_that_speeds_up_is_told_from_linear_convergence():
         measures.speed_up(curve([linear], **labels), 21, 100)
     slower = 10.0 ** (-10 * np.sqrt(t / 59.0))
     for gaps, expected in ((slower, "fails"), (linear, "inconclusive"), (faster, "holds")):
-        made = Made({("w8a_baselines", "shed"): curve([gaps] * 4, **labels)}, {})
-        assert verdict_of("fig2.superlinear.shed", made).verdict == expected
+        made = of({("w8a_baselines", "shed"): curve([gaps] * 4, **labels)}, {})
+        assert judged("qshed.fig2.superlinear.shed", made).verdict == expected
     assert measures.converged(curve([linear, [1.0] * 60]), 1e-10).values.tolist() == [True, False]
 
 
@@ -509,12 +369,12 @@ def test_what_giant_and_others_lose_is_a_multiple_of_newton_s():
 
     runs = {"giant": run(40, 10, 80), "newton": run(8, 4, 16), "shed": run(30, 20, 60)}
     runs["fednl"] = run(100, 20, 120, "rank1_ls")
-    of = {"shed": "conditions"}
-    made = Made({(of.get(name, "conditions_others"), name): one for name, one in runs.items()}, {})
+    places = {"shed": "conditions"}
+    made = of({(places.get(name, "conditions_others"), name): one for name, one in runs.items()}, {})
     found = {}
     for who, what in itertools.product(("giant", "shed", "fednl"), ("conditioning", "heterogeneity")):
-        judged = verdict_of(f"conditions.{who}.{what}" + ".giant" * (who == "fednl"), made)
-        found[who, what] = judged.measured, judged.verdict
+        told = judged(f"qshed.conditions.{who}.{what}" + ".giant" * (who == "fednl"), made)
+        found[who, what] = told.measured, told.verdict
     # 4 times the rounds against Newton's 2; twice against twice.
     assert found["giant", "conditioning"][0] == 2 and found["giant", "heterogeneity"][0] == 0
     assert found["shed", "conditioning"][0] == 2.5 and found["shed", "heterogeneity"][0] == 0
@@ -581,7 +441,7 @@ def steps_that_are_half_as_long(monkeypatch):
 def test_a_model_of_another_quantiser_is_found(name, fault, monkeypatch):
     claim = next(one for one in claims.CLAIMS if one.id == f"qshed.model.{name}")
     fault(monkeypatch)
-    assert judge(claim, claim.measure(Made({}, None))).verdict == "fails"
+    assert judge(claim, claim.measure(of({}, None))).verdict == "fails"
 
 
 def test_the_bound_24_is_that_of_the_bits_at_hand():

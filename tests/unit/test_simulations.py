@@ -68,11 +68,6 @@ def test_targets_follow_each_clients_own_model(linear):
     close((found[:, 1] - 0.1) * (found[:, 2] - 0.1) - inverse[:, 1, 2], ALPHA)
 
 
-def test_clients_weigh_alike(linear):
-    problem = simulation({**SETTINGS, "clients": 4}, (1.0, 1.0), 1)
-    np.testing.assert_array_equal(problem.weights, np.full((1, 4), 0.25))
-
-
 def test_labels_mark_the_highest_scores(monkeypatch):
     small = {**SETTINGS, "clients": 6, "positives": 7, "dtype": "float32"}
 
@@ -105,84 +100,46 @@ def test_levels_differ_in_nothing_but_alpha_and_beta():
     assert not np.allclose(simulation(small, (0.1, 0.0), 2).X[0], X[0.0])
 
 
+SMALL = {"clients": 4, "samples": 37, "positives": 7}
 LEVELS = [(0.1, 0.1), (0.5, 0.5), (1.0, 1.0)]
 
 
 @pytest.mark.parametrize("loss", ["least_squares", "logistic"])
 def test_levels_side_by_side_are_the_levels_one_by_one(loss):
-    small = {**SETTINGS, "loss": loss, "clients": 4, "samples": 37, "positives": 7}
+    small = {**SETTINGS, **SMALL, "loss": loss}
     sets, rng = [0, 2, 1, 0, 2], np.random.default_rng(1)
     together = simulations.simulations(Simulation.of_job(small), LEVELS, 2).of_runs(sets)
     x, u = rng.standard_normal((5, 15)), rng.standard_normal((5, 4, 15))
     batch = rng.integers(0, 37, (1, 4, 50))
+    locally = [together.local(x).gradient(u, drawn) for drawn in (None, batch)]
     for row, number in enumerate(sets):
         alone, one = simulation(small, LEVELS[number], 2), slice(row, row + 1)
         for name in ("predictions", "client_losses", "loss", "gradient"):
             expected = getattr(alone, name)(x[one])[0]
             np.testing.assert_allclose(getattr(together, name)(x)[row], expected, atol=1e-12)
         np.testing.assert_allclose(together.smoothness()[row], alone.smoothness()[0], rtol=1e-10)
-        np.testing.assert_array_equal(together.sizes, alone.sizes)
-        for drawn in (None, batch):
+        for drawn, local in zip((None, batch), locally, strict=True):
+            expected = alone.per_client_gradients(u[one], drawn)[0]
+            np.testing.assert_allclose(local[row], expected, atol=1e-12)
             # The first rows alone take the last local steps.
             for rows in range(row + 1, 6):
                 g = together.per_client_gradients(u[:rows], drawn)
-                np.testing.assert_allclose(g[row], alone.per_client_gradients(u[one], drawn)[0], atol=1e-12)
-    for drawn in (None, batch):
-        local = together.local(x)
-        moved = local.start
-        for _ in range(3):
-            moved = moved - 0.1 * local.gradient(moved, drawn)
-        moved = local.mean(moved)
-        for row, number in enumerate(sets):
-            alone = simulation(small, LEVELS[number], 2)
-            w = np.repeat(x[row : row + 1, None], 4, axis=1)
-            for _ in range(3):
-                w = w - 0.1 * alone.per_client_gradients(w, drawn)
-            np.testing.assert_allclose(moved[row], w[0].mean(axis=0), atol=1e-12)
+                np.testing.assert_allclose(g[row], expected, atol=1e-12)
 
 
 def one_by_one(method, settings):
     return [[level] for level in experiments.plotted_levels(method, settings)]
 
 
-@pytest.mark.parametrize("method", ["fediterht", "distributed_iht"])
-def test_searches_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch):
-    """At the same cost, too; the best printed step is told of every level."""
-    tuning = {"replicates": [101, 102], "rounds": 6, "steps": [1, 0.1, 0.01], "refine": 1, "tail": 0.4}
-    settings = {
-        **SETTINGS,
-        **{"problem": "simulation", "loss": "logistic", "clients": 4, "samples": 37, "positives": 7},
-        **{"levels": LEVELS, "sparsity": 4, "batch": 9, "local_steps": [2, 3], "rounds": 6, "tuning": tuning},
-    }
-    settings = Simulation.of_job(settings)
-    together = experiments.tune(method, settings, None, None)
-    monkeypatch.setattr(experiments, "_grouped", one_by_one)
-    alone = experiments.tune(method, settings, None, None)
-    assert alone["cost"] == together["cost"]
-    assert list(alone["levels"]) == list(together["levels"])
-    for level, one in alone["levels"].items():
-        other, by_k = together["levels"][level], one["by_local_steps"]
-        assert (one["local_steps"], one["common_step"]) == (other["local_steps"], other["common_step"])
-        assert one["smoothness"] == pytest.approx(other["smoothness"], rel=1e-6)
-        for K, found in by_k.items():
-            for name, value in found.items():
-                assert other["by_local_steps"][K][name] == pytest.approx(value, rel=1e-9, nan_ok=True)
-        printed = [found for found in by_k.values() if "printed_step" in found]
-        assert printed
-        scores = [dict(zip(found["steps"], found["scores"], strict=True))[1e-1] for found in by_k.values()]
-        stable = [found["printed_score"] for found in printed if not found["printed_chaotic"]]
-        if stable:
-            rejected = {step for found in by_k.values() for step in found["rejected"]}
-            assert min(stable) <= min(scores) or 0.1 in rejected
-
-
 @pytest.mark.parametrize("method", ["fediterht", "fedht", "distributed_iht", "fedavg"])
 def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch):
+    """Nor does it matter how jobs share the repetitions, and which runs are perturbed."""
     settings = {
         **SETTINGS,
-        **{"problem": "simulation", "loss": "logistic", "clients": 4, "samples": 37, "positives": 7},
-        **{"levels": LEVELS, "sparsity": 4, "batch": 9, "local_steps": [2, 3], "rounds": 6},
-        **{"record_every": 2, "replicates": [1, 2], "full_batch_replicates": [2], "full_batch_rounds": 3},
+        **SMALL,
+        **{"problem": "simulation", "loss": "logistic", "levels": LEVELS, "sparsity": 4, "batch": 9},
+        **{"local_steps": [2, 3], "rounds": 6, "record_every": 2, "replicates": [1, 2]},
+        **{"full_batch_replicates": [2], "full_batch_rounds": 3},
     }
     shares = [Simulation.of_job(share_of_run(settings, number, 2)) for number in (1, 2)]
     settings = Simulation.of_job(settings)
@@ -196,36 +153,30 @@ def test_runs_of_levels_side_by_side_are_those_of_each_level(method, monkeypatch
         for number, level in enumerate(experiments.plotted_levels("fedht", settings))
     }
     curve = ["level", "reading", "batch", "local_steps", "step", "tuned", "replicate", "round"]
-    frames = []
-    for together in (True, False):
-        assert (len(experiments._grouped(method, settings)) == 1) == together
+
+    def ran(settings):
         frame = experiments.run(method, settings, {"levels": found}, None, None)
-        frames.append(frame.sort_values(curve, ignore_index=True))
-        monkeypatch.setattr(experiments, "_grouped", one_by_one)
-    assert len(frames[0]) > 30
-    # Jobs that share the repetitions make the same, in the same order.
+        return frame.sort_values(curve, ignore_index=True)
+
+    together = ran(settings)
+    assert len(experiments._grouped(method, settings)) == 1
+    monkeypatch.setattr(experiments, "_grouped", one_by_one)
+    alone = ran(settings)
+    pd.testing.assert_frame_equal(together, alone, rtol=1e-9)
     parts = [experiments.run(method, one, {"levels": found}, None, None) for one in shares]
-    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), frame, check_exact=True)
-    pd.testing.assert_frame_equal(*frames, rtol=1e-9)
-    # Runs without twins are the same, and say nothing about chaos.
-    fewer = experiments.run(method, settings.with_(twin_replicates=[1]), {"levels": found}, None, None)
-    fewer = fewer.sort_values(curve, ignore_index=True)
+    joined = pd.concat(parts, ignore_index=True).sort_values(curve, ignore_index=True)
+    pd.testing.assert_frame_equal(joined, alone, check_exact=True)
+    fewer = ran(settings.with_(twin_replicates=[1]))
     none = (fewer["replicate"] == 2) | (method == "fedavg")  # which is drawn for reference
-    assert (fewer["twin_difference"].isna() == none).all()
-    assert not fewer.loc[none, "chaotic"].any()
-    perturbed = ["chaotic", "twin_difference", *(name for name in frames[1] if ".of_" in name)]
+    assert (fewer["twin_difference"].isna() == none).all() and not fewer.loc[none, "chaotic"].any()
+    own = [name for name in fewer if name not in ("chaotic", "twin_difference") and ".of_" not in name]
+    pd.testing.assert_frame_equal(fewer[own], alone[own], rtol=1e-6)
     if method != "fedavg":
-        assert len(perturbed) == 8  # of three metrics, two twins
         assert (fewer["objective.of_step"].isna() == none).all()
-        # At a short step one replicate has twins, at others all.
-        one = frames[1]["objective.of_step"].notna().groupby([frames[1]["reading"], frames[1]["replicate"]])
-        assert one.all().loc[["common", "own"]].tolist() == [True, False, True, True]
         # The theorems' step, for every K, at the mildest level.
-        theory = frames[1][frames[1]["reading"] == "theory"]
+        theory = alone[alone["reading"] == "theory"]
         assert set(theory["step"]) == {0.052} and set(theory["level"]) == {"0.1,0.1"}
         assert set(theory["local_steps"]) == set(map(int, by_k))
-    perturbed = [name for name in perturbed if name in fewer]
-    pd.testing.assert_frame_equal(fewer.drop(columns=perturbed), frames[1].drop(columns=perturbed), rtol=1e-6)
 
 
 def test_planted_problem_has_its_condition_number_and_solution():
