@@ -7,7 +7,7 @@ import pytest
 
 from replifed.claims import scores
 from replifed.claims.axes import Axes, Axis, Option
-from replifed.claims.claim import FORMULA
+from replifed.claims.evidence import FORMULA
 from replifed.claims.reference import verdicts
 from replifed.claims.rules import NOT_RUN
 from replifed.papers import jobs

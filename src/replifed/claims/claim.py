@@ -15,16 +15,6 @@ from replifed.errors import ReplifedError
 
 # From the paper's own to none of it; a claim is as good as the worst of its data.
 DATA_KINDS = ("synthetic", "original", "substitute", "surrogate")
-# What a statement rests on: algebra, the authors' random numbers, their published numbers, or own runs; and
-# of own runs, by kind of the data.
-FORMULA, RE_EXECUTION, LOGS, OWN = EVIDENCE = ("formula", "re-execution", "authors' logs", "own runs")
-ON_DATA = {
-    "original": "on the paper's data",
-    "substitute": "on substitutes",
-    "synthetic": "on data drawn as it says",
-    "surrogate": "on surrogate data",
-    "none": "",
-}
 # value : a printed outcome of an experiment, a mean over the paper's repetitions; near : another number, such
 # as a range, a theory's or "up to", within a tolerance; order : a difference above zero; shape : true in a
 # share of cases; identity : true without exception; printed : numbers that are said to summarise these very
@@ -33,15 +23,6 @@ Kind = Literal["value", "near", "order", "shape", "identity", "printed"]
 NUMBERS = ("value", "near", "order")
 # Whose numbers the settings of a claim were chosen by.
 FITTED_ON_IT, FITTED_ELSEWHERE = "this statement", "other statements"
-
-
-def evidence_in_words(kind: str, data: str) -> str:
-    """A kind of evidence, of own runs with their data; "not stated" if there is none.
-
-    >>> evidence_in_words("own runs", "synthetic"), evidence_in_words("formula", "none")
-    ('own runs on data drawn as it says', 'formula')
-    """
-    return f"{kind} {ON_DATA[data]}".rstrip() if kind == OWN else kind or "not stated"
 
 
 class MeasurementError(ReplifedError, ValueError):
@@ -120,7 +101,7 @@ class Claim:
     sentence: str = ""  # in other words than the paper's
     main: bool = False  # the sentence is among those that the paper promises
     informs: bool = False  # the text does not say it, so that it does not decide the sentence
-    evidence: str = ""  # what the sentence rests on, of `EVIDENCE`
+    evidence: str = ""  # what the sentence rests on, of `evidence.KINDS`
     question: str = ""  # to the authors, whose answer would settle the sentence
     reply: str = ""  # theirs, after its date
     # The paper's number; of an `order` what is exceeded, if it is not a difference.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from replifed.claims import rules, scores, tables
 from replifed.claims.axes import SOURCES
-from replifed.claims.claim import ON_DATA
+from replifed.claims.evidence import ON
 from replifed.claims.rules import VERDICTS
 from replifed.claims.verdicts import ADDED, COLUMNS, NUMERIC
 from replifed.errors import ConfigError, DataError, counted, unknown_name
@@ -24,7 +24,7 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Read a file of claims, every field as text; a file of another kind is an error."""
     rows = tables.read(path, COLUMNS, "holds no claims", ADDED)
     for row in rows:
-        known = row["verdict"] in VERDICTS and row["source"] in SOURCES and row["data"] in ON_DATA
+        known = row["verdict"] in VERDICTS and row["source"] in SOURCES and row["data"] in ON
         if not known:
             raise DataError(f"{os.fspath(path)} is damaged: verdict, source or data of {row['id']}")
         if wrong := next((name for name in NUMERIC if row[name] and not tables.is_number(row[name])), None):

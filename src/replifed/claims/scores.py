@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from replifed.claims import rules, tables
+from replifed.claims import evidence, rules, tables
 from replifed.claims.axes import INFERRED, PRINTED, SOURCES
-from replifed.claims.claim import DATA_KINDS, FITTED_ELSEWHERE, FITTED_ON_IT, FORMULA, evidence_in_words
+from replifed.claims.claim import DATA_KINDS, FITTED_ELSEWHERE, FITTED_ON_IT
 from replifed.claims.multiplicity import LEVEL
 from replifed.claims.rules import AGAINST, FAILS, FILLS, HOLDS, NOT_RUN, NOT_YET, OPEN, UNCHECKED, Found
 from replifed.errors import counted
@@ -108,7 +108,7 @@ def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
         inferred=held_out is not None,
         other=once is not None,
         unfitted=frozenset(one.verdict for one in ran if not one.fitted),
-        algebra_fails=group[0]["evidence"] == FORMULA and any(one.verdict == FAILS for one in ran),
+        algebra_fails=group[0]["evidence"] == evidence.FORMULA and any(one.verdict == FAILS for one in ran),
         only_fitted=any(one.fitted_on_it for one in holding),
         gap=decided.gap if decided else FILLS,
         replaces=" and ".join(f'"{one}"' for one in decided.replaces) if decided else "",
@@ -150,7 +150,7 @@ def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
         "fit": "" if inferred is None or PRINTED in inferred.names else _FITS[inferred.fitted_on_it],
         "options": "" if shown is None else shown.in_words,
         "source": source,
-        "evidence": evidence_in_words(first["evidence"], data),
+        "evidence": evidence.in_full(first["evidence"], data),
         "data": data,
         "kinds": " ".join(dict.fromkeys(row["kind"] for row in group)),
         "claims": " ".join(row["id"] for row in shown_rows),

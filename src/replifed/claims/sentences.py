@@ -32,7 +32,7 @@ class Sentence:
     says: str
     main: bool = False
     why: str = ""  # no claim tests it
-    evidence: str = ""  # what it rests on, of `claim.EVIDENCE`
+    evidence: str = ""  # what it rests on, of `evidence.KINDS`
     question: str = ""  # to the authors, whose answer would settle it
     reply: str = ""  # theirs, after its date
 

@@ -12,7 +12,9 @@ import numpy as np
 
 from replifed.claims import printed as of_print
 from replifed.claims.axes import Axes, misdeclared
-from replifed.claims.claim import EVIDENCE, LOGS, OWN, Claim, Kind
+from replifed.claims.claim import Claim, Kind
+from replifed.claims.evidence import KINDS as EVIDENCE
+from replifed.claims.evidence import LOGS, OWN
 from replifed.claims.quantities import Quantity, as_measured
 from replifed.claims.sentences import Sentence
 from replifed.errors import unknown_name
@@ -105,7 +107,7 @@ class Statements:
         place : section, equation, figure or cell.
         says : the sentence, in other words.
         main : it is one of those, ten at most, that title, abstract, contributions or conclusion promise.
-        evidence : what it rests on, of `claim.EVIDENCE`; by default `runs`, if all its claims read runs.
+        evidence : what it rests on, of `evidence.KINDS`; by default `runs`, if all its claims read runs.
         question : to the authors, whose answer would settle it.
         reply : what they replied, after its date: "2026-12-01: the mean".
         """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from replifed import __version__
-from replifed.claims.claim import OWN
+from replifed.claims.evidence import OWN
 from replifed.cli.arguments import add_command
 from replifed.errors import ConfigError
 from replifed.parts import name_fault

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from replifed.claims.claim import LOGS
+from replifed.claims.evidence import LOGS
 from replifed.errors import ConfigError, DataError, counted, meant, unknown_name
 from replifed.logs import files, meanings, names, unopened
 from replifed.logs.histories import Logged, logged, placed

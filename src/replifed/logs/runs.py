@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from replifed.claims import curves as of
 from replifed.claims import printed as of_print
-from replifed.claims.claim import LOGS, NotMeasurableError
+from replifed.claims.claim import NotMeasurableError
+from replifed.claims.evidence import LOGS
 from replifed.claims.quantities import Quantity, quantity, run
 from replifed.claims.samples import Sample
 from replifed.errors import ConfigError, unknown_name

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from replifed.claims.claim import LOGS
+from replifed.claims.evidence import LOGS
 from replifed.errors import ConfigError, ReplifedError
 from replifed.logs.histories import Logged, checked
 from replifed.logs.propose import FOLDER, Proposal, described, metric_name, propose

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from replifed.claims.axes import Axes, Axis, Option
-from replifed.claims.claim import FORMULA, LOGS, OWN, Claim, Measured, NotMeasurableError
+from replifed.claims.claim import Claim, Measured, NotMeasurableError
+from replifed.claims.evidence import FORMULA, LOGS, OWN
 from replifed.claims.quantities import Quantity, quantity, run, settings
 from replifed.claims.statements import Statements
 from replifed.papers.fedac import measures, orders, published
