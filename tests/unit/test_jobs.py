@@ -173,7 +173,7 @@ def test_pages_pictures_and_score_are_written_from_a_reference(demo, tmp_path):
     (folder / "demo.fig9.svg").write_text("of a main claim that is gone")
     jobs.document(folder, tmp_path / "golden.csv", readme, score, ruled)
     text = (folder / "demo.md").read_text()
-    assert text.index("It is **faster**") < text.index("## Main claims") < text.index("| Table 1, row 2 |")
+    assert text.index("It is **faster**") < text.index("## Main claims") < text.index("Table 1, row 2")
     assert "1 more sentences have no claim" not in text and "1 more sentence has no claim" in text
     shown = {
         f"demo.{name}.svg" for name in ("abstract.faster", "abstract.fewer", "table1.rate", "fig1.other")

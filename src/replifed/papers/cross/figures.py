@@ -72,7 +72,7 @@ def _by_group(frame: pd.DataFrame) -> pd.DataFrame:
 
 # Panels of accuracy: the clients of a9a have no test samples of their own.
 _PANELS = {
-    ("a9a_cohort", ACCURACY): "a9a, 10 of 100 clients",
+    ("a9a_cohort", ACCURACY): "a9a",
     ("writers", ACCURACY): "digits by writer",
     ("writers", WORST): "worst tenth of writers",
     ("writers", NEW): "writers who never take part",

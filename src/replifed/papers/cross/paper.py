@@ -75,7 +75,7 @@ def registered_labels() -> dict[str, str]:
 EXPERIMENTS = {"a9a": "a9a", "phishing": "phishing", "mushrooms": "mushrooms", "w8a": "w8a"}
 WITH_NORM = {"a9a_l1": "a9a with a 1-norm", "w8a_l1": "w8a with a 1-norm"}
 WITH_COHORT = {
-    "a9a_cohort": "a9a, 10 of 100 clients a round",
-    "writers": "digits by writer, 5 of 50 a round",
+    "a9a_cohort": "a9a, one client in ten",
+    "writers": "digits by writer, one in ten",
 }
 PROBLEMS = {**EXPERIMENTS, **WITH_NORM, "planted": "planted sparse model", **WITH_COHORT}
