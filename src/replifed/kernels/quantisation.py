@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from replifed.kernels import compiled_as_written
+from replifed.kernels.linear import copy
 
 
 @compiled_as_written
@@ -21,7 +22,7 @@ def quantise_grown(v, received, before, after, dither, wraps, clips, scale, out)
         for i in range(N):
             for m in range(k):
                 if after[r, i, m] <= before[r, i, m]:
-                    out[r, i, m] = received[r, i, m]
+                    copy(received[r, i, m], out[r, i, m])
                     continue
                 # A power of two, so that all products with it are exact.
                 delta = np.exp2(1.0 - after[r, i, m])
