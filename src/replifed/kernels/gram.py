@@ -13,8 +13,13 @@ from replifed.kernels.tiles import padded, products
 _FEW = 4
 
 
+def gradient_steps(gram, place, known, y, *others):
+    """Take `_gradient_steps`, compiled once for targets that are numbers and for those that are classes."""
+    _gradient_steps(gram, place, known, y.astype(known.dtype, copy=False), *others)
+
+
 @compiled
-def gradient_steps(gram, place, known, y, weights, scale, K, batches, loss, step, ridge, pull, models):
+def _gradient_steps(gram, place, known, y, weights, scale, K, batches, loss, step, ridge, pull, models):
     """Fill `models` with where K steps u <- u - eta (grad l(u; b) + ridge u + pull (u - x)) from x lead.
 
     A model is u = c x + X' a; every client begins at c = 1 and a = 0. After the first step, which needs no
