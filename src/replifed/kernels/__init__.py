@@ -7,6 +7,7 @@ the workflow's small jobs need not pay. The first call compiles; later processes
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -17,7 +18,9 @@ from tempfile import TemporaryFile
 from typing import Any
 
 import numba
+from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile, InTreeCacheLocator
+from numpy.typing import NDArray
 
 
 def _digest() -> str:
@@ -97,6 +100,26 @@ class _Kept(FunctionCache):
         )
 
 
+class _Uncollected(event.Listener):
+    """Puts off collecting garbage: compiling leaves little and would spend a tenth of its time on it."""
+
+    def __init__(self) -> None:
+        self._depth, self._enabled = 0, False
+
+    def on_start(self, event: event.Event) -> None:
+        if self._depth == 0:
+            self._enabled = gc.isenabled()
+            gc.disable()
+        self._depth += 1
+
+    def on_end(self, event: event.Event) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._enabled:
+            gc.enable()
+
+
+event.register("numba:compile", _Uncollected())
+
 _ANY_ORDER = {"reassoc", "contract", "nsz"}
 
 
@@ -138,3 +161,10 @@ def compiled_as_numpy(function: Callable) -> Callable:
 def compiled_as_written(function: Callable) -> Callable:
     """Compile a formula that is exact only as it is written."""
     return _compiled(function, {"contract"})
+
+
+def read_only(array: NDArray) -> NDArray:
+    """View of an array that a kernel does not write to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
+from replifed.kernels import compiled, compiled_within
 from replifed.kernels.linear import dot
 
 # Steps of the safeguarded Newton iteration; some ten are needed, bisection alone takes 60.
@@ -40,7 +40,7 @@ def allocate_bits(gamma, lbar, square, cross, lowest, highest, total, bits):
             u = newton if low < newton < high else 0.5 * (low + high)
 
 
-@compiled
+@compiled_within
 def _range(gamma, lbar, square, cross, lowest, highest):
     """Logarithms of the multipliers beyond which all x are at their bounds."""
     s_lowest, s_highest = dot(lbar, lowest), dot(lbar, highest)
@@ -52,7 +52,7 @@ def _range(gamma, lbar, square, cross, lowest, highest):
     return (np.log(low) - 1e-9, np.log(high) + 1e-9) if high > 0 else (-1.0, 1.0)
 
 
-@compiled
+@compiled_within
 def _fixed_point(nu, s, gamma, lbar, square, cross, lowest, highest, x):
     """S for a multiplier, by Newton's method from `s`; fills `x`."""
     for _ in range(_MAX_STEPS):
@@ -70,7 +70,7 @@ def _fixed_point(nu, s, gamma, lbar, square, cross, lowest, highest, x):
     return s
 
 
-@compiled
+@compiled_within
 def _decline(nu, s, gamma, lbar, square, cross, lowest, highest, x):
     """Rate at which the sum of all bits falls in u = log nu.
 

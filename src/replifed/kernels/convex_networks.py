@@ -34,7 +34,7 @@ def twice(a: NDArray, b: NDArray, c: NDArray | None = None, d: NDArray | None = 
 
 def bent(back: NDArray, a: NDArray, s: NDArray, a_d: NDArray) -> NDArray:
     """back celu''(a) a_d, where celu''(a) is the slope s for a < 0, and 0 elsewhere."""
-    return _each(_bent, np.broadcast_to(back, a.shape), a, s, a_d)
+    return _each(_bent, back if back.shape == a.shape else np.broadcast_to(back, a.shape).copy(), a, s, a_d)
 
 
 def weighted(w: NDArray, s: NDArray, c: NDArray | None = None) -> NDArray:
@@ -68,15 +68,19 @@ def _points(a: NDArray) -> NDArray:
 
 
 def _rows(w: NDArray, a: NDArray) -> NDArray:
-    """w (..., h) in two axes, for each network of a (..., B, h)."""
+    """w (..., h) in two axes, for each network of a (..., B, h).
+
+    A copy: for a view of another layout, or one that is read-only, all would be compiled once more.
+    """
     *lead, _, h = a.shape
-    return np.broadcast_to(w, (*lead, h)).reshape(prod(lead), h)
+    return np.array(np.broadcast_to(w, (*lead, h)).reshape(prod(lead), h), order="C")
 
 
 def _of_points(c: NDArray | None, a: NDArray) -> NDArray:
-    """One number for each point of a (..., B, h), in two axes."""
+    """One number for each point of a (..., B, h), in two axes; a copy as in `_rows`."""
     *lead, B, _ = a.shape
-    return np.broadcast_to(a.dtype.type(1) if c is None else c, (*lead, B)).reshape(prod(lead), B)
+    points = np.broadcast_to(a.dtype.type(1) if c is None else c, (*lead, B))
+    return np.array(points.reshape(prod(lead), B), order="C")
 
 
 @compiled_as_numpy

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
+from replifed.kernels import compiled, compiled_within
 from replifed.kernels.lanes import LANES, load, spread, store
 from replifed.kernels.losses import falling, softplus
 
@@ -50,7 +50,7 @@ def local_rounds(data, indices, indptr, y, samples, powers, from_w, eta, gamma, 
                 )
 
 
-@compiled
+@compiled_within
 def _rounds_of_lanes(data, indices, indptr, y, samples, powers, constants, server):
     """`local_rounds` with models (D, 2 * 8), powers (K + 1, 4 * 8), and from_w, gamma and eta (3, 8)."""
     (T, M), K, D = samples.shape, len(powers) - 1, len(server)
@@ -123,7 +123,7 @@ def logistic_means(data, indices, indptr, y, models, means):
     means /= len(y)
 
 
-@compiled
+@compiled_within
 def _predict(data, indices, first, end, models, z):
     """z = <x, u> for a sample's features and each lane's model."""
     z[:] = 0
@@ -133,7 +133,7 @@ def _predict(data, indices, first, end, models, z):
             z[lane] += x * models[j, lane]
 
 
-@compiled
+@compiled_within
 def _derivatives(z, y):
     """The loss's derivatives at predictions of one sample, in their place."""
     for lane in range(len(z)):
@@ -143,7 +143,7 @@ def _derivatives(z, y):
 # Rows are named by their index: a view of each would be counted as a reference.
 
 
-@compiled
+@compiled_within
 def _step(models, j, powers, x, r, first, eta, gamma):
     """A step of coordinate j, whose gradient is `x` times `r`, from `first` on."""
     for lane in range(len(eta)):
@@ -155,14 +155,14 @@ def _step(models, j, powers, x, r, first, eta, gamma):
 # The rest is of eight lanes.
 
 
-@compiled
+@compiled_within
 def _copy(old, new, j):
     """Hand a client coordinate j."""
     store(new, j, 0, load(old, j, 0))
     store(new, j, 1, load(old, j, 1))
 
 
-@compiled
+@compiled_within
 def _moved(models, j, powers, steps):
     """Both sequences of coordinate j, `steps` later."""
     w, v = load(models, j, 0), load(models, j, 1)
@@ -170,7 +170,7 @@ def _moved(models, j, powers, steps):
     return moved_w, load(powers, steps, 2) * w + load(powers, steps, 3) * v
 
 
-@compiled
+@compiled_within
 def _advance(models, j, powers, steps, constants, x, z):
     """Bring coordinate j up to date, and add `x` times where its gradient is taken to `z`."""
     w, v = _moved(models, j, powers, steps)
@@ -180,14 +180,14 @@ def _advance(models, j, powers, steps, constants, x, z):
     store(z, 0, 0, load(z, 0, 0) + spread(x) * middle)
 
 
-@compiled
+@compiled_within
 def _derivatives_of_lanes(z, y):
     """The loss's derivatives at predictions (1, 8) of one sample, in their place."""
     for lane in range(z.shape[1]):
         z[0, lane] = falling(y * z[0, lane], -y)
 
 
-@compiled
+@compiled_within
 def _step_of_lanes(models, j, powers, x, r, constants):
     """A step of coordinate j, whose gradient is `x` times `r`."""
     (w, v), g = _moved(models, j, powers, 1), spread(x) * load(r, 0, 0)
@@ -195,7 +195,7 @@ def _step_of_lanes(models, j, powers, x, r, constants):
     store(models, j, 1, v - load(constants, 2, 0) * g)
 
 
-@compiled
+@compiled_within
 def _add_advanced(models, sums, j, powers, steps):
     """Add coordinate j, brought up to date, to its sum."""
     w, v = _moved(models, j, powers, steps)
@@ -203,7 +203,7 @@ def _add_advanced(models, sums, j, powers, steps):
     store(sums, j, 1, load(sums, j, 1) + v)
 
 
-@compiled
+@compiled_within
 def _average(server, sums, j, powers, K, clients, M):
     """The mean over M clients of coordinate j, which all but `clients` have only brought up to date."""
     w, v = _moved(server, j, powers, K)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
+from replifed.kernels import compiled, compiled_within
+from replifed.kernels.linear import copy
 
 # Maximum number of exact solves of a problem; each lowers its objective, and 50 unknowns need a few tens.
 _MAX_SOLVES = 400
@@ -40,7 +41,7 @@ def search_signs(G, dictionary, right, penalty, sweeps, h):
                 for k in range(K):
                     signs[k] = np.sign(code[k])
                 continue
-            code[:] = exact
+            copy(exact, code)
             _residual(A, c, code, residual)
             worst, violation = -1, penalty + _TOLERANCE * size
             for k in range(K):
@@ -51,17 +52,17 @@ def search_signs(G, dictionary, right, penalty, sweeps, h):
             signs[worst] = np.sign(residual[worst])
 
 
-@compiled
+@compiled_within
 def _residual(A, c, h, residual):
     """Fill `residual` with c - A h."""
-    residual[:] = c
+    copy(c, residual)
     for l in range(len(c)):  # noqa: E741
         if h[l] != 0:
             for k in range(len(c)):
                 residual[k] -= A[l, k] * h[l]
 
 
-@compiled
+@compiled_within
 def _descend(A, c, penalty, sweeps, h, residual):
     """Sweeps of cyclic coordinate descent. Coordinates without a diagonal become 0."""
     _residual(A, c, h, residual)
@@ -77,7 +78,7 @@ def _descend(A, c, penalty, sweeps, h, residual):
                     residual[l] -= A[k, l] * change
 
 
-@compiled
+@compiled_within
 def _solve(A, c, penalty, signs, support, factor, exact):
     """Fill `exact` with the solution of A_SS h_S = c_S - penalty signs_S; return True if it has these signs.
 
@@ -116,7 +117,7 @@ def _solve(A, c, penalty, signs, support, factor, exact):
     return agrees
 
 
-@compiled
+@compiled_within
 def _search_line(A, c, penalty, target, direction, h):
     """Move `h` to the sign change on the line to `target`, or to its end, with the lowest objective."""
     K = len(c)
@@ -143,7 +144,7 @@ def _search_line(A, c, penalty, target, direction, h):
         h[k] = 0.0 if crosses else h[k] + best * direction[k]
 
 
-@compiled
+@compiled_within
 def _crossing(start, direction):
     """Fraction of the line, from 0 to 1, at which a coordinate changes its sign; 1 if it does not."""
     return -start / direction if start * (start + direction) < 0 else 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
+from replifed.kernels import compiled, compiled_within
 from replifed.kernels.linear import SOFTMAX, predict, weigh_drawn, weighted_derivatives
 from replifed.kernels.losses import softmax_derivatives
 from replifed.kernels.tiles import padded, products
@@ -13,8 +13,13 @@ from replifed.kernels.tiles import padded, products
 _FEW = 4
 
 
+def gradient_steps(gram, place, known, y, *others):
+    """Take `_gradient_steps`, compiled once for targets that are numbers and for those that are classes."""
+    _gradient_steps(gram, place, known, y.astype(known.dtype, copy=False), *others)
+
+
 @compiled
-def gradient_steps(gram, place, known, y, weights, scale, K, batches, loss, step, ridge, pull, models):
+def _gradient_steps(gram, place, known, y, weights, scale, K, batches, loss, step, ridge, pull, models):
     """Fill `models` with where K steps u <- u - eta (grad l(u; b) + ridge u + pull (u - x)) from x lead.
 
     A model is u = c x + X' a; every client begins at c = 1 and a = 0. After the first step, which needs no
@@ -86,7 +91,7 @@ def gradient_steps(gram, place, known, y, weights, scale, K, batches, loss, step
                     models[run, i, j, k] = a[j, q]
 
 
-@compiled
+@compiled_within
 def _products_one_by_one(gram, chosen, a, used, vector, z):
     """The first columns of gram[chosen] a."""
     column, product = vector[0], vector[1]
@@ -98,14 +103,14 @@ def _products_one_by_one(gram, chosen, a, used, vector, z):
             z[j, q] = product[j]
 
 
-@compiled
+@compiled_within
 def _add(c, known, z):
     """z += c X x for one sample."""
     for q in range(len(z)):
         z[q] += c[q] * known[q]
 
 
-@compiled
+@compiled_within
 def _derivatives(z, labels, loss, C, together):
     """Replace predictions (n, columns) by the derivatives of the loss in them."""
     if loss == SOFTMAX:
@@ -117,7 +122,7 @@ def _derivatives(z, labels, loss, C, together):
             weighted_derivatives(z[j], labels[0, j], 1, loss)
 
 
-@compiled
+@compiled_within
 def _shrink(eta, ridge, pull, c, a):
     """The part of a step that `ridge` and `pull` make."""
     largest = ridge
@@ -132,14 +137,14 @@ def _shrink(eta, ridge, pull, c, a):
         c[q] -= eta[q] * (ridge * c[q] + pull[q] * (c[q] - 1))
 
 
-@compiled
+@compiled_within
 def _step(eta, share, r, a):
     """Move along one sample."""
     for q in range(len(a)):
         a[q] -= share * eta[q] * r[q]
 
 
-@compiled
+@compiled_within
 def _fill(array, value):
     """Numpy's way of writing it takes seconds to compile."""
     for j in range(array.shape[0]):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
-from replifed.kernels.linear import dot
+from replifed.kernels import compiled, compiled_within
+from replifed.kernels.linear import copy, dot
 
 # Steps between two checks of the error, each of which costs about as much as a step.
 _CHECK_EVERY = 4
@@ -27,7 +27,7 @@ def leading_eigenpairs(matrices, start, tolerance, max_steps, values, vectors):
     d, e = np.empty(max_steps), np.empty(max_steps)
     for i in range(len(matrices)):
         A = matrices[i]
-        Q[0] = start
+        copy(start, Q[0])
         theta, size = 0.0, 0.0
         for k in range(max_steps):
             _times_symmetric(A, Q[k], r)
@@ -56,7 +56,8 @@ def leading_eigenpairs(matrices, start, tolerance, max_steps, values, vectors):
                     break
             e[k] = beta
             size = max(size, beta)
-            Q[k + 1] = r / beta
+            for j in range(n):
+                Q[k + 1, j] = r[j] / beta
         values[i] = theta
         vector = vectors[i]
         vector[:] = 0.0
@@ -66,7 +67,7 @@ def leading_eigenpairs(matrices, start, tolerance, max_steps, values, vectors):
         vector /= np.sqrt(dot(vector, vector))
 
 
-@compiled
+@compiled_within
 def _times_symmetric(A, q, r):
     """r = A q for a symmetric matrix, of which the lower half is read, four rows at a time."""
     n = len(q)
@@ -95,7 +96,7 @@ def _times_symmetric(A, q, r):
         r[i] += A[i, i] * q[i]
 
 
-@compiled
+@compiled_within
 def _orthogonalise(r, Q, components):
     """Subtract from `r` its components along the orthonormal rows of Q."""
     for m in range(len(Q)):
@@ -114,7 +115,7 @@ def largest_of_tridiagonal(d, e, s):
     return theta
 
 
-@compiled
+@compiled_within
 def _largest(d, e, sign):
     """Largest eigenvalue of `sign` times a tridiagonal matrix, by Laguerre's iteration from above.
 
@@ -151,7 +152,7 @@ def _largest(d, e, sign):
     return x
 
 
-@compiled
+@compiled_within
 def _vector(d, e, theta, s):
     """Fill `s` with the unit vector of the eigenvalue `theta` at an end of the spectrum.
 

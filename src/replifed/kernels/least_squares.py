@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
-from replifed.kernels.linear import combine, predict
+from replifed.kernels import compiled, compiled_within
+from replifed.kernels.linear import combine, copy, predict
 
 # Corrections after the normal equations; each gains the digits that the squared condition number leaves.
 _CORRECTIONS = 4
@@ -53,7 +53,7 @@ def to_minimisers(columns_of, targets, ridge, support, models, converged):
             if converged[run, i]:
                 continue
             for a in range(n):
-                A[a] = columns_of[s, i, support_i[a]]
+                copy(columns_of[s, i, support_i[a]], A[a])
             step, converged[run, i] = _step(A, targets[s, i], ridge[s, i], w, factor, all_indices)
             if converged[run, i]:
                 for a in range(n):
@@ -88,13 +88,13 @@ def combination(gram, residual, steps):
     return c
 
 
-@compiled
+@compiled_within
 def _fits(columns, support_i, y, w, residual):
     """Return True if `w` fits the targets exactly on columns that differ by a few rounding errors.
 
     No computed minimiser is more accurate, and without noise all clients soon start from one.
     """
-    residual[:] = y
+    copy(y, residual)
     scale = 0.0
     for a in range(len(support_i)):
         if w[a] != 0:
@@ -109,7 +109,7 @@ def _fits(columns, support_i, y, w, residual):
     return np.sqrt(squared) <= _FITTING * np.finfo(w.dtype).eps * scale
 
 
-@compiled
+@compiled_within
 def _step(A, y, ridge, w, factor, all_indices):
     """Return the shortest step from `w` (s,) to a minimiser, and True if it converged; A is (s, m)."""
     s, m = A.shape
@@ -156,7 +156,7 @@ def _step(A, y, ridge, w, factor, all_indices):
     return step, False
 
 
-@compiled
+@compiled_within
 def _cholesky(H, n):
     """Replace the lower triangle of `H` (n, n) by its Cholesky factor; False if it is not definite."""
     for i in range(n):
@@ -173,7 +173,7 @@ def _cholesky(H, n):
     return True
 
 
-@compiled
+@compiled_within
 def _solve(L, x):
     """Solve L L' z = x in place, with inverses on the diagonal of L."""
     n = len(x)

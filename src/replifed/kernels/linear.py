@@ -99,6 +99,13 @@ def gradients(X, place, y, shifts, sets, weights, loss, models, g):
 
 
 @compiled_within
+def copy(source, target):
+    """target = source; as an assignment it would take two seconds to compile, for what it says of shapes."""
+    for j in range(len(source)):
+        target[j] = source[j]
+
+
+@compiled_within
 def dot(a, b):
     """Sum of a_j b_j for arrays of one length."""
     total = 0.0

@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload, register_jitable
 
-from replifed.kernels import compiled_as_written
+from replifed.kernels import compiled_as_written, read_only
 
 # exp(x) = 2^n exp(t) with |t| <= ln(2) / 2; ln(2) in two parts, so that n times the first one is exact.
 _LOG2_E = 1.4426950408889634
@@ -225,9 +225,13 @@ def softmax_derivatives(z, y, p):
             p[i, j, np.intp(y[i, j])] -= one
 
 
-@compiled_as_written
 def softmax_values(z, y, f):
     """f = log sum_c exp(z_c) - z_y for `z` (n, m, C), classes `y` (n, m), and `f` (n, m)."""
+    _softmax_values(z, read_only(y), f)
+
+
+@compiled_as_written
+def _softmax_values(z, y, f):
     n, m, C = z.shape
     top, total = np.empty(m, z.dtype), np.empty(m, z.dtype)
     for i in range(n):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled_as_written
+from replifed.kernels import compiled_as_written, read_only
+from replifed.kernels.linear import copy
 
 
-@compiled_as_written
 def quantise_grown(v, received, before, after, dither, wraps, clips, scale, out):
     """Fill `out` with `received`, (R, N, k, n), and with v quantised wherever bits per coordinate have grown.
 
@@ -16,12 +16,19 @@ def quantise_grown(v, received, before, after, dither, wraps, clips, scale, out)
     would wrap around go to the last cell on their side, which later bits split. Else `scale` widths of a
     cell times the dither are added.
     """
+    # All read-only, or all would be compiled once more for arrays that are.
+    v, received, before, after, dither = map(read_only, (v, received, before, after, dither))
+    _quantise_grown(v, received, before, after, dither, wraps, clips, scale, out)
+
+
+@compiled_as_written
+def _quantise_grown(v, received, before, after, dither, wraps, clips, scale, out):
     R, N, k, n = received.shape
     for r in range(R):
         for i in range(N):
             for m in range(k):
                 if after[r, i, m] <= before[r, i, m]:
-                    out[r, i, m] = received[r, i, m]
+                    copy(received[r, i, m], out[r, i, m])
                     continue
                 # A power of two, so that all products with it are exact.
                 delta = np.exp2(1.0 - after[r, i, m])

@@ -121,7 +121,7 @@ def _find_used(X, chosen, total, names):
 @compiled_within
 def _to_tiles(model, used, rows, q, u):
     """Copy the rows `used` of a model (d, C) to the first, `rows`, of the tiles `u`, columns from `q` on."""
-    C, width, c = model.shape[1], u.shape[-1], 0
+    C, width, c = model.shape[1], u.shape[-1], np.intp(0)  # not a constant, as in `_gradients`
     while c < C:
         tile, lane = (q + c) // width, (q + c) % width
         n = min(C - c, width - lane)
@@ -132,7 +132,7 @@ def _to_tiles(model, used, rows, q, u):
 @compiled_within
 def _from_tiles(product, rows, q, used, g):
     """Copy columns from `q` on of tiles back to the rows `used` of a gradient (d, C), zero elsewhere."""
-    C, width, c = g.shape[1], product.shape[-1], 0
+    C, width, c = g.shape[1], product.shape[-1], np.intp(0)
     if len(used) < len(g):
         g[:] = 0
     while c < C:

@@ -162,7 +162,7 @@ def _pack(values, names, places):
     return n
 
 
-@compiled
+@compiled_within
 def _scratch(data, y, b):
     """Memory for `_on_minibatch`."""
     return np.empty(b, data.dtype), np.empty(b, y.dtype), np.empty(b, np.intp), np.zeros(len(y), np.intp)

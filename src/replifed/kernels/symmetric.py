@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from replifed.kernels import compiled
+from replifed.kernels import compiled, compiled_within
 
 # Rows and columns of a block whose lines, read along and written across, stay in the innermost cache.
 _BLOCK = 16
@@ -60,7 +60,7 @@ def add_entries(values, places, weights, A, mean):
                     B[k, j] += p * value
 
 
-@compiled
+@compiled_within
 def mirror(A):
     """Copy the lower triangle of A (n, n) to the upper one, block by block."""
     n = len(A)

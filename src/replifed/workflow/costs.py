@@ -144,7 +144,7 @@ def compiling() -> str:
     """Say how long the first use compiles kernels, if there are none yet."""
     # The cache of `replifed.kernels`, whose import would load numba.
     cache = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parents[1] / "kernels/__pycache__")
-    return "" if any(cache.glob("kernels-*")) else "; and up to 2 min to compile, once"
+    return "" if any(cache.glob("kernels-*")) else "; and up to 1 min to compile, once"
 
 
 def weights(seconds: Mapping[int, float | None]) -> dict[int, float]:
