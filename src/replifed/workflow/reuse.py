@@ -110,8 +110,12 @@ def reuse(
 def _read(config: Mapping[str, Any], experiment: str) -> dict[str, Path]:
     """Return the files with the split, and the data set's own test set, that runs here read."""
     keys = problem(config, COMPARE, experiment)
-    kinds = {name: keys[name].split(":", 1) for name in ("partition", "test") if name in keys}
-    return {name: Path(files(*one, config["paths"])[0]) for name, one in kinds.items()}
+    found: dict[str, Path] = {}
+    for name in ("partition", "test"):
+        if name in keys:
+            kind, _, of = keys[name].partition(":")
+            found[name] = Path(files(kind, of, config["paths"])[0])
+    return found
 
 
 def _of_the_data(
