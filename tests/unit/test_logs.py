@@ -779,10 +779,11 @@ class Exported:
 
 
 def test_exported_histories_of_cross_have_its_verdicts(tmp_path):
-    judged = measure(cross.CLAIMS, Exported(tmp_path), "paper").set_index("id")
+    claims = [claim for claim in cross.CLAIMS if not claim.id.endswith(".accuracy")]  # logs have the gap alone
+    judged = measure(claims, Exported(tmp_path), "paper").set_index("id")
     reference = pd.read_csv(ROOT / "reference/claims.csv").set_index("id").loc[judged.index]
     assert judged["verdict"].to_dict() == reference["verdict"].to_dict()
-    assert len(judged) > 15 and set(judged["verdict"]) == {"holds", "fails"}
+    assert len(judged) > 15 and set(judged["verdict"]) == {"holds", "fails", "inconclusive"}
     np.testing.assert_allclose(judged["measured"], reference["measured"], rtol=1e-6)
 
 

@@ -32,11 +32,11 @@ def _stub(*files):
         file.write_text("stub")
 
 
-def tune(paper, experiment, method, settings, data, partition, out, leader):
+def tune(paper, experiment, method, settings, data, partition, out, leader, *, test):
     _stub(out)
 
 
-def run(paper, experiment, method, settings, data, partition, tuned, out, share):
+def run(paper, experiment, method, settings, data, partition, tuned, out, share, *, test):
     _stub(out)
     if share is not None:
         out.write_text("stub of share {} of {}".format(*share))
