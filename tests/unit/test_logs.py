@@ -779,7 +779,9 @@ class Exported:
 
 
 def test_exported_histories_of_cross_have_its_verdicts(tmp_path):
-    claims = [claim for claim in cross.CLAIMS if not claim.id.endswith(".accuracy")]  # logs have the gap alone
+    claims = [
+        claim for claim in cross.CLAIMS if not claim.id.endswith(".accuracy")
+    ]  # logs have the gap alone
     judged = measure(claims, Exported(tmp_path), "paper").set_index("id")
     reference = pd.read_csv(ROOT / "reference/claims.csv").set_index("id").loc[judged.index]
     assert judged["verdict"].to_dict() == reference["verdict"].to_dict()
