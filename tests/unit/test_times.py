@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import math
 import types
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from scipy.sparse import csr_matrix
 
 import replifed as rf
 from legible import faults
+from planned_comparison import config
 from replifed.data.table import Table
 from replifed.errors import ConfigError
 from replifed.network import times
 from replifed.network.times import PRESETS, Rates, Size, rates, slowest, with_seconds
 from replifed.papers.cross import experiments, where
 from replifed.papers.cross.timed import Timed
+from replifed.papers.inputs import Inputs
 from replifed.partition.build import build
 from replifed.parts import typed
+from replifed.settings.comparison import comparison
+from replifed.settings.needs import settings_for
 
+CONFIG = Path(__file__).parents[2] / "config"
 ASKED = "uplink=2Mbps,downlink=8Mbps,latency=50ms,gradient=1us"
 
 
@@ -200,6 +207,19 @@ def test_a_round_takes_as_long_as_its_clients_that_train(split, new, trains):
     last = found[found["round"] == 6]
     each = 0.05 + 5 * 32 / 8e6 + 5 * 32 / 2e6 + 2 * last["samples"] / trains * 1e-6
     np.testing.assert_allclose(last["seconds"], 6 * each)
+
+
+def test_a_picture_with_time_knows_its_problem_without_the_search():
+    """It reads runs and the split, of whose settings the search has its repetitions alone."""
+    stated = config(data=["a9a"], new_clients="2", test="20%", time=ASKED)
+    stated["cross"] = yaml.safe_load((CONFIG / "papers/cross.yaml").read_text())["cross"]
+    section = comparison(stated)
+    (name,) = section["experiments"]
+    for key in ("fig1", "accuracy", "where"):
+        settings = settings_for("artefact", section, key)
+        assert settings["experiments"][name]["tuning"] == {"replicates": [101, 102, 103]}
+        known = Inputs({}, settings, "compare").experiment(name)
+        assert (known.new_clients, known.rounds) == ("2", 150)
 
 
 def test_a_comparison_from_python_has_time_as_an_axis():

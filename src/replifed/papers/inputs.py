@@ -77,8 +77,12 @@ class Inputs:
 
     def _experiment(self, name: str) -> Any:
         """Settings of an experiment, an object of the paper's class."""
-        given = self._settings["experiments"][name]
-        return typed(self._paper, {"seed": self._settings["seed"], **given})
+        given = {"seed": self._settings["seed"], **self._settings["experiments"][name]}
+        if set(given.get("tuning") or ()) == {
+            "replicates"
+        }:  # of a search that is not read: what its split says
+            del given["tuning"]
+        return typed(self._paper, given)
 
     def experiments(self) -> list[str]:
         """Experiments among the inputs, in the order given."""
