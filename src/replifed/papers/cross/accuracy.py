@@ -15,7 +15,7 @@ from replifed.figures.artefact import By, Grid, Made, X
 from replifed.figures.summaries import averages, median_and_range, use_until_target
 from replifed.papers.cross import cohorts, paper
 from replifed.papers.cross.timed import rates_of, timed
-from replifed.papers.cross.used import ends, head_of
+from replifed.papers.cross.used import WITH_TIME, ends, head_of
 
 NAMES = {ACCURACY: "accuracy", WORST: "worst tenth", NEW: "new clients"}
 # Share of the best accuracy that is a target.
@@ -115,15 +115,12 @@ PICTURE = Grid(
     title="Accuracy on samples kept for a test",
     caption=f"Median and range over seeds. {_SAID}",
     source=_curves,
-    pages=[X("round", "bits", "sample_gradients", "seconds")],
+    pages=[X(*WITH_TIME)],
     rows=[By("metric", NAMES)],
     columns=[By("experiment", paper.PROBLEMS)],
     series="method",
     lines=cohorts.lines_of,
-    x={
-        **{"round": "communication rounds", "bits": "bits sent", "sample_gradients": "sample gradients"},
-        "seconds": "time, s",
-    },
+    x=WITH_TIME,
     y="accuracy",
     log_y=False,
     width=4.2,

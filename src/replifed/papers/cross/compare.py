@@ -14,11 +14,11 @@ from replifed.claims.curves import within_reach
 from replifed.claims.pairs import matrix
 from replifed.figures.artefact import Grid, Made, X, by_name
 from replifed.papers.cross import accuracy, clients, cohorts, latex, told, tracks, vary, where
-from replifed.papers.cross.figures import ON_AXES, figure, gaps, reached
+from replifed.papers.cross.figures import figure, gaps, reached
 from replifed.papers.cross.fixed import with_fixed
 from replifed.papers.cross.paper import FAIR
 from replifed.papers.cross.timed import rates_of, timed
-from replifed.papers.cross.used import AUDITED, PAIRED, TARGETS, USED, render_used
+from replifed.papers.cross.used import AUDITED, PAIRED, TARGETS, USED, WITH_TIME, render_used
 from replifed.papers.cross.used import all_pairs as pairs_of
 
 PAPER = {
@@ -47,9 +47,6 @@ _OWN = (
 _NO_PAIRS = {"no pairs": pd.DataFrame({"method": ["one method has none to be compared with"]})}
 
 
-_AXES = ("round", "bits", "sample_gradients", "seconds")
-
-
 BEST, BOXES = told.artefacts(_targets)
 
 
@@ -59,7 +56,7 @@ class Compared(Grid):
     def pages_of(self, frame: pd.DataFrame) -> list[Figure]:
         """Draw the table, a picture a page."""
         if self.headed and len(set(frame["experiment"])) == 1:
-            return Grid.pages_of(replace(self, pages=(), columns=[X(*_AXES)]), frame)
+            return Grid.pages_of(replace(self, pages=(), columns=[X(*WITH_TIME)]), frame)
         return super().pages_of(frame)
 
 
@@ -75,8 +72,8 @@ _figure = partial(
     prefix="Comparison",
     title="Relative gap",
     source=_gaps,
-    pages=[X(*_AXES)],
-    x={**ON_AXES, "seconds": "time, s"},
+    pages=[X(*WITH_TIME)],
+    x=WITH_TIME,
     lines=cohorts.lines_of,  # when it is drawn: this imports custom methods
     limits=reached,
 )

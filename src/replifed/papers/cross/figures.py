@@ -15,7 +15,7 @@ from replifed.figures.artefact import By, Grid, Made, X, by_name
 from replifed.figures.curves import visible_range, with_margin
 from replifed.figures.summaries import averages
 from replifed.papers.cross import accuracy, cohorts, paper
-from replifed.papers.cross.used import PAIRED, TARGET, TARGETS, USED, all_pairs, render_used, use
+from replifed.papers.cross.used import ON_AXES, PAIRED, TARGET, TARGETS, USED, all_pairs, render_used, use
 
 # Curves end here; smaller gaps are of no statistical use, and soon rounding errors.
 FLOOR = 1e-10
@@ -87,8 +87,6 @@ def _in_panels(frame: pd.DataFrame) -> pd.DataFrame:
 
 _PAGES = "The PDF has a page each for rounds, bits and sample gradients."
 
-ON_AXES = {"round": "communication rounds", "bits": "bits sent", "sample_gradients": "sample gradients"}
-
 
 def reached(panel: pd.DataFrame) -> tuple[float, float]:
     """Return the ends of the axis of gaps: what the curves of a panel reach, down to the floor."""
@@ -99,7 +97,7 @@ def reached(panel: pd.DataFrame) -> tuple[float, float]:
 _LAYOUT: dict[str, Any] = dict(
     prefix=paper.PAPER["name"],
     source=gaps,
-    pages=[X("round", "bits", "sample_gradients")],
+    pages=[X(*ON_AXES)],
     columns=[By("experiment", paper.PROBLEMS)],
     wrap=2,
     series="method",

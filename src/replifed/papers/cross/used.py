@@ -18,6 +18,10 @@ from replifed.figures.artefact import By
 from replifed.figures.summaries import median_and_range, use_until_target
 from replifed.papers.cross import paper
 
+# What a run uses, as axes are labelled; time where it is asked for.
+ON_AXES = {"round": "communication rounds", "bits": "bits sent", "sample_gradients": "sample gradients"}
+WITH_TIME = {**ON_AXES, "seconds": "time, s"}
+
 TARGET = 1e-4
 # Of pairs: methods that drift reach the first alone.
 TARGETS = (1e-2, TARGET)
