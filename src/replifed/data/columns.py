@@ -378,7 +378,7 @@ def _with_errors(path: str, head: _Head, roles: Roles, truths: set[int]) -> Colu
                 numbers[k].append(kinds.setdefault(row[k].strip(), len(kinds)))
     except DataError as error:
         of_rows = str(error)
-    errors = [*([_in_strings(head, cells)] if cells else []), *([of_rows] if of_rows else [])]
+    errors = [*([_cells_error(head, cells)] if cells else []), *([of_rows] if of_rows else [])]
     if not errors:
         return None
     if of_rows:  # then nothing is known of the rows behind it
@@ -389,7 +389,7 @@ def _with_errors(path: str, head: _Head, roles: Roles, truths: set[int]) -> Colu
     )
 
 
-def _in_strings(head: _Head, cells: dict[int, _Cell]) -> str:
+def _cells_error(head: _Head, cells: dict[int, _Cell]) -> str:
     """Say which columns hold what is no number, each by its first cell."""
     if len(cells) == 1:
         ((k, cell),) = cells.items()
