@@ -78,9 +78,8 @@ class Inputs:
     def _experiment(self, name: str) -> Any:
         """Settings of an experiment, an object of the paper's class."""
         given = {"seed": self._settings["seed"], **self._settings["experiments"][name]}
-        if set(given.get("tuning") or ()) == {
-            "replicates"
-        }:  # of a search that is not read: what its split says
+        # A split's settings name the repetitions of the search, which may not be read itself.
+        if list(given.get("tuning") or ()) == ["replicates"]:
             del given["tuning"]
         return typed(self._paper, given)
 
