@@ -21,7 +21,7 @@ setup:
 
 help:
 	@echo "make        all figures, tables and verdicts of the papers: 1 h 44 min on 2 cores, 26 min on 8"
-	@echo "make small  the same at a reduced scale, under results/small: 12 min on 2 cores, 4 min on 8"
+	@echo "make small  the same at a reduced scale, under results/small: 7 min on 2 cores"
 	@echo "make setup  the environment alone, .venv: 2 to 4 min, once; make, make small and make test do so, too"
-	@echo "make test   the tests: 7 min on 2 cores; the first call of any sets up .venv, 2 to 4 min"
+	@echo "make test   the tests: 5 min on 2 cores; the first call of any sets up .venv, 2 to 4 min"
 	@echo "make help   these lines; to choose otherwise: make CORES=4 PYTHON=/path/to/python3.12"
