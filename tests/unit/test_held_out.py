@@ -124,6 +124,7 @@ def test_a_clients_test_samples_are_its_own_and_numbered_after_those_that_train(
         training = held.partition.clients[name]
         present = np.unique(training[training >= 0])
         assert len(present) == test.clients == 3
+        assert test.samples[row] == (held._kept & (partition.clients[name] >= 0)).sum()
         for number, client in enumerate(present):
             mine = rows_of(test.X[test.client[row] == number], table)
             assert set(partition.clients[name][sorted(mine)]) == {client}

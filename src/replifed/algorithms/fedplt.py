@@ -65,7 +65,7 @@ class FedPLT(SolverMethod):
     def init(self, problem: Any, streams: Streams) -> FedPLTState:
         x, z = (client_states.zeros(problem, len(streams)) for _ in range(2))
         if np.any(self.start_deviation):
-            if getattr(problem, "on_demand", False):
+            if isinstance(x, client_states.Drawn):
                 raise ReplifedError(
                     "start_deviation draws a start for every client, and here data are made on demand"
                 )

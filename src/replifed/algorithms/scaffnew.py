@@ -72,8 +72,3 @@ class Scaffnew(SolverMethod):
         h = state.h + p / gamma * (x[:, None] - x_hat)
         used, message = counts * cohort.total(solver.samples(problem)), cohort.message()
         return Shifts(x, h), Cost(message, message, iterations=counts, sample_gradients=used)
-
-
-def theory_rate(gamma: float, p: float, mu: float) -> float:
-    """max(1 - gamma mu, 1 - p^2), the factor of E Psi in one iteration for gamma <= 1 / L (Theorem 3.5)."""
-    return max(1.0 - gamma * mu, 1.0 - p**2)

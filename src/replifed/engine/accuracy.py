@@ -73,6 +73,12 @@ class TestSet:
         return found | ({NEW: np.nanmean(new, axis=1)} if self.new.all() else {})
 
     @property
+    def samples(self) -> NDArray:
+        """Numbers of samples that each data set's accuracies are over, (S,)."""
+        held = (self.client >= 0).sum(axis=1)
+        return held if self.known.all() else np.full(len(held), len(self.y))
+
+    @property
     def known(self) -> NDArray:
         """Numbers of clients that train and have samples here, (S,)."""
         return np.array([len(np.unique(one[(one >= 0) & (one < self.clients)])) for one in self.client])

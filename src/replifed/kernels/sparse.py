@@ -169,27 +169,30 @@ def _scratch(data, y, b):
 
 
 @compiled_within
+def _weighted(data, indices, indptr, drawn, scratch, j):
+    """Non-zeros of the distinct sample `j`, their columns, and its weight, for one use."""
+    r, _, distinct, times = scratch
+    sample = distinct[j]
+    entries, weight = slice(indptr[sample], indptr[sample + 1]), times[sample] * r[j] / len(drawn)
+    times[sample] = 0
+    return data[entries], indices[entries], data.dtype.type(weight)
+
+
+@compiled_within
 def _on_minibatch(data, indices, indptr, y, first, drawn, loss, u, gradient, scratch):
     """Add to `gradient` that of one client, whose columns begin at `first`, on the samples `drawn`."""
-    r, _, distinct, times = scratch
     for j in range(_derivatives(data, indices, indptr, y, first, drawn, loss, u, scratch)):
-        entries = slice(indptr[distinct[j]], indptr[distinct[j] + 1])
-        a, columns = data[entries], indices[entries]
-        weight = data.dtype.type(times[distinct[j]] * r[j] / len(drawn))
+        a, columns, weight = _weighted(data, indices, indptr, drawn, scratch, j)
         for k in range(len(a)):
             gradient[np.uintp(columns[k] - first)] += weight * a[k]
-        times[distinct[j]] = 0
 
 
 @compiled_within
 def _accumulate(data, indices, indptr, y, first, drawn, loss, u, gradient, scratch, touched):
     """As `_on_minibatch`; returns how many columns `touched` then has: those changed from zero."""
-    r, _, distinct, times = scratch
     n = 0
     for j in range(_derivatives(data, indices, indptr, y, first, drawn, loss, u, scratch)):
-        entries = slice(indptr[distinct[j]], indptr[distinct[j] + 1])
-        a, columns = data[entries], indices[entries]
-        weight = data.dtype.type(times[distinct[j]] * r[j] / len(drawn))
+        a, columns, weight = _weighted(data, indices, indptr, drawn, scratch, j)
         for k in range(len(a)):
             place = np.uintp(columns[k] - first)
             before = gradient[place]
@@ -197,7 +200,6 @@ def _accumulate(data, indices, indptr, y, first, drawn, loss, u, gradient, scrat
             # Without a branch: the next one overwrites a column that was there before.
             touched[n] = place
             n += before == 0
-        times[distinct[j]] = 0
     return n
 
 

@@ -85,7 +85,7 @@ def _show(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _over(one: pd.Series) -> Iterator[str]:
     yield f"{one['seeds']} seeds"
-    yield f"{one['test_samples']:,} test samples in all"
+    yield f"at least {one['test_samples']:,} test samples a seed"
     if one["test_clients"]:
         yield f"{one['test_clients']} clients"
     if one["test_new_clients"]:

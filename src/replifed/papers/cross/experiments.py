@@ -237,7 +237,7 @@ def _problems(
 
 def _counts(test: TestSet, runs: int) -> dict[str, Any]:
     """Over how many samples, clients that train and new clients the accuracies of each run are."""
-    counts = {"test_samples": len(test.y), "test_clients": test.known, "test_new_clients": test.new}
+    counts = {"test_samples": test.samples, "test_clients": test.known, "test_new_clients": test.new}
     return {name: np.resize(np.asarray(count), runs) for name, count in counts.items()}
 
 
