@@ -34,8 +34,12 @@ def minimiser(problem: Any, runs: int) -> NDArray:
         Hessians are singular on all data sets, or Newton's method does not converge.
     """
     sets = len(problem.weights)
-    small = problem.dim <= _MOST_FACTORED and problem.weights.size * problem.dim**2 <= _MOST_ENTRIES
-    newton_step = _by_factors if small or not isinstance(problem, HessianProducts) else _by_products
+    newton_step = _by_factors
+    if isinstance(problem, HessianProducts):
+        large = problem.dim > _MOST_FACTORED or problem.weights.size * problem.dim**2 > _MOST_ENTRIES
+        # The Hessians of C classes take C^2 products of all features, one with a model C.
+        if large or problem.loss_function.n_outputs > 1:
+            newton_step = _by_products
     x = np.zeros((sets, problem.dim))
     goal = _TOLERANCE * (1.0 + np.linalg.norm(problem.gradient(x), axis=-1))
     for _ in range(_MOST_STEPS):
