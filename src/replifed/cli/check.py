@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -164,6 +165,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     from replifed.settings.cohorts import KEYS as COHORTS
     from replifed.settings.comparison import errors, with_offered
     from replifed.settings.held_out import KEYS as TESTS
+    from replifed.workflow.costs import compiling
 
     if not (
         arguments.methods or arguments.data or arguments.against or arguments.config or arguments.configfile
@@ -188,6 +190,8 @@ def _compare(arguments: argparse.Namespace) -> int:
             option = str(key[0]).replace("_", "-")
             raise ConfigError(f"--{option}: {text}" if section == "comparison" else text)
     look_at(config, config["comparison"].get("data") or config["datasets"])
+    if methods:
+        print(f"checking {', '.join(methods)}{compiling()}", file=sys.stderr, flush=True)
     options = {"methods": methods, "comparison": requested}
     if not arguments.dry_run:
         requested |= _taken(config, arguments, _as_config(options))

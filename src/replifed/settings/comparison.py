@@ -88,7 +88,8 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
         artefacts["vary_axes"] = {"kind": "table", "runs": runs, "settings": options}
         experiments = {**varied, **experiments}
     experiments |= extra
-    return {"seed": config[COMPARED]["seed"], "experiments": experiments, "artefacts": artefacts}
+    section = {"seed": config[COMPARED]["seed"], "together": "artefacts"}
+    return {**section, "experiments": experiments, "artefacts": artefacts}
 
 
 def _tracks(

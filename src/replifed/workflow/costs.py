@@ -130,13 +130,16 @@ def in_words(seconds: Iterable[float | None], chain: float = 0.0) -> str:
     '3 jobs ahead, about 2 min on one core, no less than 2 min on several, and 1 job not timed yet'
     >>> in_words([2.0])
     '1 job ahead, about 2 s on one core'
+    >>> in_words([None, None])
+    '2 jobs ahead, none timed yet'
     """
     every = list(seconds)
     known = [one for one in every if one is not None]
     time = f", about {duration(sum(known))} on one core" if known else ""
     time += f", no less than {duration(chain)} on several" if 0 < chain < sum(known) else ""
     unknown = len(every) - len(known)
-    untimed = f", and {counted(unknown, 'job')} not timed yet" if unknown else ""
+    untimed = f", and {counted(unknown, 'job')} not timed yet" if unknown and known else ""
+    untimed = untimed or ", none timed yet" * (not known)
     return f"{counted(len(every), 'job')} ahead{time}{untimed}"
 
 
