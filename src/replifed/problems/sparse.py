@@ -330,16 +330,18 @@ class SparseLinearModel(LinearObjective):
             # Half as much to read, where that is enough.
             most = max(self.X.nnz + tail * self.n_clients, self.dim)
             whole = np.int32 if most < np.iinfo(np.int32).max else np.int64
-            columns, bounds, spare = [], [0], np.full(tail, self.dim, whole)
+            parts, bounds, spare = [], [0], np.full(tail, self.dim, whole)
+            for own in self.own_columns:
+                parts += [own, spare]
+                bounds.append(bounds[-1] + len(own) + tail)
+            columns = np.concatenate(parts, dtype=whole)
+            for client in self._own:  # no second copy of them
+                self._own[client] = columns[bounds[client] : bounds[client + 1] - tail]
             indices = np.empty_like(self.X.indices, dtype=whole)
             for client, rows in enumerate(pairwise(self.first)):
-                own, entries = self._columns(client), slice(*self.X.indptr[list(rows)])
-                indices[entries] = self._places(client).astype(whole) + bounds[-1]
-                columns += [own, spare]
-                bounds.append(bounds[-1] + len(own) + tail)
+                entries = slice(*self.X.indptr[list(rows)])
+                indices[entries] = self._places(client).astype(whole) + bounds[client]
             blocks = sp.csr_array((self.X.data, indices, self.X.indptr), shape=(len(self.y), bounds[-1]))
-            self._built = blocks, np.concatenate(columns, dtype=whole), np.array(bounds)
+            self._built = blocks, columns, np.array(bounds)
             self._blocks_of = tail
-            for client in self._own:  # no second copy of them
-                self._own[client] = self._built[1][bounds[client] : bounds[client + 1] - tail]
         return self._built
