@@ -240,17 +240,17 @@ def _taken(
     sources += _reference(config, arguments)
     # What --vary adds is in no reference run.
     alone = {key: value for key, value in config["comparison"].items() if key != "vary"}
-    lent: list[str] = []
+    reused: list[str] = []
     for source, named, briefly in sources:
         make = partial(call_snakemake, arguments=arguments, config=settings)
-        found = reuse({**config, "comparison": alone}, source, make, lent)
+        found = reuse({**config, "comparison": alone}, source, make, reused)
         if found.runs:
             print(f"{counted(len(found.runs), 'run')} from {named}")
         for reason in dict.fromkeys(found.reasons.values()):
             names = [name for name, why in found.reasons.items() if why == reason]
             print(f"not taken: {', '.join(names)}: {briefly} has {reason}")
-        lent += found.runs
-    return {"lent": lent} if lent else {}
+        reused += found.runs
+    return {"reused": reused} if reused else {}
 
 
 def _reference(config: Mapping[str, Any], arguments: argparse.Namespace) -> list[tuple[Any, str, str]]:

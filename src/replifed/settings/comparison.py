@@ -243,10 +243,10 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
         if requested or config.get("methods"):
             yield ("papers",), f"a comparison needs {COMPARED} among the papers"
         return
-    found = [*_missing_files(datasets)] or [*_client_faults(datasets, "partition" in requested)]
+    found = [*_missing_files(datasets)] or [*_client_errors(datasets, "partition" in requested)]
     # Of what is stated alone; each problem's own partition comes below.
     alone = {key: requested[key] for key in partitions.KEYS if key in requested and "partition" in requested}
-    found += [(("comparison", key), text) for key, text in partitions.faults(alone)]
+    found += [(("comparison", key), text) for key, text in partitions.errors(alone)]
     if found:  # no problem can be made of these
         yield from found
         return
@@ -283,12 +283,12 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
         yield from variations.errors(requested, [*config.get("methods", {}), *_against(one, requested)])
 
 
-def _client_faults(datasets: Mapping[str, Any], requested: bool) -> Iterator[Error]:
+def _client_errors(datasets: Mapping[str, Any], requested: bool) -> Iterator[Error]:
     if datasets:
         from replifed.data.own import form_of, names_clients
 
         for name, one in datasets.items():
-            for key, text in partitions.dataset_faults(one, form_of(one), names_clients(one), requested):
+            for key, text in partitions.dataset_errors(one, form_of(one), names_clients(one), requested):
                 yield ("datasets", name, key), text
 
 
@@ -303,7 +303,7 @@ def _unsplittable(requested: Mapping[str, Any], problems: Mapping[str, Any]) -> 
             )
             continue
         built_in = CATALOGUE.get(one["dataset"])
-        for key, text in partitions.faults(changes, partitions.stated(one["partition"])["partition"]):
+        for key, text in partitions.errors(changes, partitions.stated(one["partition"])["partition"]):
             yield ("comparison", key), f"{name}: {text}"
         if built_in and changes.get("partition") == "given" and not built_in.natural:
             yield (

@@ -123,7 +123,7 @@ class Compare(Settings):
     studies: Maybe[Count] = Field(None, description="searches of each method, on other seeds; 1 by default")
     untuned: Maybe[bool] = Field(None, description="run methods at their own theory's parameters, too")
     vary: Maybe[Vary] = Field(None, description="repeat it under other settings, of at most three rivals")
-    lent: Maybe[Several[Text]] = Field(None, description="EXPERIMENT/METHOD, taken from runs made before")
+    reused: Maybe[Several[Text]] = Field(None, description="EXPERIMENT/METHOD, taken from runs made before")
 
 
 class Main(Settings):

@@ -141,5 +141,5 @@ def errors(requested: Mapping[str, Any], methods: Sequence[str]) -> Iterator[Err
         yield ("comparison", "against"), text
     for name in requested["vary"].get("partition", ()):
         split = {key: requested[key] for key in ("clients", "sizes") if key in requested}
-        for _, text in partitions.faults({**split, "partition": name}):
+        for _, text in partitions.errors({**split, "partition": name}):
             yield ("comparison", "vary"), f"partition: {text}"
