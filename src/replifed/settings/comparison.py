@@ -79,7 +79,7 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
     if "test" in requested:
         artefacts["accuracy"] = artefacts["fig1"]
         artefacts["accuracies"] = {**artefacts["accuracy"], "kind": "table"}
-    extra = _tracks(experiments, requested, artefacts)
+    extra = tracks.added(experiments, requested, artefacts)
     if designs:
         varied = {key: one for design in designs.values() for key, one in design.experiments.items()}
         runs = {key: one["methods"] for key, one in varied.items()}
@@ -89,31 +89,6 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
         experiments = {**varied, **experiments}
     experiments |= extra
     return {"seed": config[COMPARED]["seed"], "experiments": experiments, "artefacts": artefacts}
-
-
-def _tracks(
-    experiments: Mapping[str, Any], requested: Mapping[str, Any], artefacts: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the experiments of other tracks, and add their tables."""
-    found: dict[str, Any] = {}
-    for kind, make in (("studies", tracks.studies), ("untuned", tracks.untuned)):
-        of = {name: make(name, one, requested, one["methods"]) for name, one in experiments.items()}
-        of = {name: made for name, made in of.items() if made}
-        if not of:
-            continue
-        new = {name: one for made in of.values() for name, one in made.items()}
-        runs = {name: one["methods"] for name, one in {**experiments, **new}.items() if one["methods"]}
-        if kind == "studies":
-            options: dict[str, Any] = {"studies": {name: list(made) for name, made in of.items()}}
-            entry = {"kind": "table", "runs": runs, "tuned": runs, "settings": options}
-        else:
-            methods = list(dict.fromkeys(method for name in of for method in experiments[name]["methods"]))
-            options = {"untuned": {name: next(iter(made)) for name, made in of.items()}}
-            options["said"] = tracks.said(methods)
-            entry = {"kind": "table", "runs": runs, "settings": options}
-        artefacts[kind] = entry
-        found |= new
-    return found
 
 
 def shown(
