@@ -17,7 +17,7 @@ from replifed.claims.units import UNITS
 ORDERS = ("before", "after", "tie", "open")
 ROUNDS = "rounds"
 _DECIDED = ("fewer", "more")
-# Difference of the shares of two options that is told.
+# Least difference of the shares of two options that is named.
 _LEAST_SPREAD = 0.25
 
 
@@ -42,9 +42,9 @@ def orders(histories: Mapping[str, Mapping[str, pd.DataFrame]], targets: Sequenc
     ends = {row["second"]: row for row in _of(first, pairs("", one_ledger, ()))}
     rows = []
     for number, (ledger, histories_of) in enumerate(histories.items()):
-        told = _of(first, pairs("", histories_of, targets))
+        orders_of = _of(first, pairs("", histories_of, targets))
         for name, use in ((ROUNDS, "round"), (ledger, "bits"))[number > 0 :]:
-            for row in told:
+            for row in orders_of:
                 if row["used"] == use:
                     reached = [reaching[row[of]][row["target"]] for of in ("first", "second")]
                     one = row if any(reached) else {**ends[row["second"]], "target": row["target"]}

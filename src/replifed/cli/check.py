@@ -207,8 +207,8 @@ def _compare(arguments: argparse.Namespace) -> int:
         made = [file for file in files if file.is_file()]
         if not made:
             raise ReplifedError(f"Snakemake made nothing in {folder}; what it says is in .snakemake/log")
-        told = [*_who(folder / "cohorts.csv"), *_outcomes(folder / "vary_axes.csv", arguments.vary)]
-        print("\n".join([*map(str, made), *told]))
+        lines = [*_who(folder / "cohorts.csv"), *_outcomes(folder / "vary_axes.csv", arguments.vary)]
+        print("\n".join([*map(str, made), *lines]))
     return status
 
 

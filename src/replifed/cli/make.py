@@ -192,12 +192,12 @@ def _make_claims(arguments: argparse.Namespace, config: Mapping[str, Any], chang
     files = [f"{config['paths']['results']}/{paper}/claims/{name}.csv" for name in names]
     status = call_snakemake(files, arguments)
     if status == 0 and not arguments.dry_run:
-        accepted, told = _accepted()
+        accepted, note = _accepted()
         rows = [row for file in files for row in read(file)]
         lines = [line for row in rows for line in _in_full(row, accepted, changes)]
         if arguments.name not in {row["id"] for row in rows}:
             lines += _of_statement(arguments.name, rows, accepted)
-        print("\n".join([*lines, told]))
+        print("\n".join([*lines, note]))
     return status
 
 
