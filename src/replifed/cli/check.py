@@ -100,7 +100,7 @@ def add(commands: Any) -> None:
     compare.add_argument(
         "--vary",
         action="store_true",
-        help="repeat the comparison of your method with at most three rivals, under other local steps, "
+        help="repeat the comparison of your method with at most three competitors, under other local steps, "
         "partitions, ridges, targets and float widths: how often yours comes first, and what reverses that",
     )
     text = (
