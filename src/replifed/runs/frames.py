@@ -24,7 +24,7 @@ IDENTICAL, WITHIN, MOVED, MISSING = "identical", "within tolerance", "moved", "m
 class Column(NamedTuple):
     """Outcome of a column.
 
-    `share` is the largest difference as a multiple of what is allowed, `at` its row; `by_twins` says that it
+    `share` is the largest difference as a multiple of what is allowed, `at` its row; `by_perturbed` says that it
     is allowed only since the run differs as much from its perturbed runs.
     """
 
