@@ -59,9 +59,9 @@ def add(commands: Any) -> None:
         "problems, default: all logistic ones; also digits, mnist, fashion_mnist, mnist_writers, femnist, "
         "rcv1, synthetic:ALPHA,BETA, and data of your own"
     )
-    compare.add_argument("--data", type=_words, metavar="NAMES", help=text)
+    compare.add_argument("--data", type=_names, metavar="NAMES", help=text)
     compare.add_argument(
-        "--against", type=_words, metavar="NAMES", help="built-in methods, default: all on these problems"
+        "--against", type=_names, metavar="NAMES", help="built-in methods, default: all on these problems"
     )
     compare.add_argument(
         "--partition",
@@ -150,7 +150,7 @@ def _number(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-def _words(text: str) -> list[str]:
+def _names(text: str) -> list[str]:
     """Return the words between commas; those of `synthetic:1,1` stay together."""
     words: list[str] = []
     for word in filter(None, text.split(",")):
