@@ -218,13 +218,11 @@ def _as_config(options: Mapping[str, Any]) -> list[str]:
 
 def _check_own(source: str) -> None:
     """Reject what is no method of one's own before anything is made."""
-    from replifed.algorithms.registry import BUILT_IN, method_class
+    from replifed.algorithms.registry import BUILT_IN, class_of
 
     if source in BUILT_IN:
         raise ConfigError(f"{source} is a built-in method; name it with --against {source}")
-    if ":" not in source:
-        raise ConfigError(f"{source}: give a method of your own as FILE.py:CLASS, such as mine.py:Mine")
-    method_class(source)
+    class_of(source)
 
 
 def _taken(
