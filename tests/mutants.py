@@ -53,7 +53,6 @@ SHARED = {
     "local_solvers": "fedplt",
     "newton_type": "shed",
     "splitting_theory": "fedplt",
-    "theory": "fedlin",
 }
 # What clients and servers on the wire share.
 SHARED_FORMS = ("common", "newton_type")

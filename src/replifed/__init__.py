@@ -10,7 +10,7 @@ _LIBRARY = {
     **dict.fromkeys(
         ("method", "run", "compare", "Comparison", "load", "read", "split", "hold_out"), "replifed.library"
     ),
-    "judge": "replifed.logs.frames",
+    "judge": "replifed.testing",
     "Runs": "replifed.logs.runs",
     "Statements": "replifed.claims.statements",
     **dict.fromkeys(("Gradient", "Stochastic"), "replifed.algorithms.local_solvers"),

@@ -185,7 +185,7 @@ def split(
     for name, text in {"partition": partition, "sizes": sizes}.items():
         as_text(text, name)
     keys = {"partition": partition, "clients": clients, **({"sizes": sizes} if sizes != "equal" else {})}
-    for _, text in partitions.faults(keys):
+    for _, text in partitions.errors(keys):
         raise ConfigError(text)
     section = partitions.partition(partition, clients, sizes)
     if samples is not None:

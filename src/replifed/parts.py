@@ -31,7 +31,7 @@ TAKEN = {
     *("help", "join", "manifest", "measure_claim", "measure_claims", "own_dataset", "paper_report", "parse"),
     *("partition", "report", "run", "share", "single_report", "table", "tune", "verify"),
     *("comparison", "datasets", "methods", "paper_folders", "papers", "paths", "scale"),
-    *("inputs", "jobs", "benchmarks", "shares", "small", "tiny", "lent"),
+    *("inputs", "jobs", "benchmarks", "shares", "small", "tiny", "reused"),
 }
 # Imported by a name in a variable, so that `store.provenance` does not take it for a source: a job depends on
 # the values of its settings, not on the code that checks them.
@@ -65,15 +65,15 @@ def register_folders(folders: Iterable[str | os.PathLike[str]]) -> None:
     paths = [*dict.fromkeys([*_registered(), *(str(Path(folder).resolve()) for folder in folders)])]
     found: dict[str, Path] = {}
     for folder in (file.parent for path in paths for file in sorted(Path(path).glob("*/__init__.py"))):
-        if fault := name_fault(folder.name):
-            raise ConfigError(f"paper_folders: {folder}: {fault}; rename the folder")
+        if wrong := name_error(folder.name):
+            raise ConfigError(f"paper_folders: {folder}: {wrong}; rename the folder")
         if (other := found.setdefault(folder.name, folder)) != folder:
             raise ConfigError(f"paper_folders: {folder} and {other} have one name; rename one of them")
     if paths:
         os.environ[VARIABLE] = json.dumps(paths)
 
 
-def name_fault(name: str) -> str:
+def name_error(name: str) -> str:
     """Return why no paper outside the package can be called `name`; nothing if one can."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,59}", name):
         return f"{shown(name)} is no name of a paper: at most 60 small letters, digits, underscores"
@@ -98,8 +98,8 @@ def lone_paper(folder: str | os.PathLike[str]) -> Iterator[str]:
         raise ConfigError(
             f"{folder} is no folder of a paper; `replifed new paper NAME --from-logs FOLDER` writes one"
         )
-    if fault := name_fault(path.name):
-        raise ConfigError(f"{folder}: {fault}; rename the folder, and the section in its settings.yaml")
+    if wrong := name_error(path.name):
+        raise ConfigError(f"{folder}: {wrong}; rename the folder, and the section in its settings.yaml")
     os.environ[LONE] = str(path)
     package = f"replifed.papers.{path.name}"
     try:

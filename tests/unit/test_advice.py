@@ -93,7 +93,7 @@ def test_the_extra_that_is_named_exists():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("compare mine.py", "mine.py: give a method of your own as FILE.py:CLASS, such as mine.py:Mine"),
+        ("compare mine.py", "mine.py: no method; write FILE.py:CLASS, such as mine.py:Mine"),
         ("compare fedavg", "fedavg is a built-in method; name it with --against fedavg"),
         ("compare nowhere.py:Mine", "nowhere.py"),
         ("compare sound.py:Mien", "sound.py: unknown class 'Mien'"),

@@ -10,13 +10,13 @@ import yaml
 from scipy import sparse
 
 from replifed.algorithms.fedavg import FedAvg
-from replifed.algorithms.registry import METHODS, method_class
+from replifed.algorithms.registry import METHODS, method_class, tunes
 from replifed.engine.simulate import simulate
 from replifed.network.fading import Constant
 from replifed.papers.cross import compare, experiments
 from replifed.papers.cross.claims import CLAIMS
 from replifed.papers.cross.figures import FIGURES, TABLES
-from replifed.papers.cross.methods import algorithm, tunes, width
+from replifed.papers.cross.methods import algorithm, width
 from replifed.papers.cross.problems import problem as problem_of
 from replifed.papers.cross.problems import solution
 from replifed.parts import typed

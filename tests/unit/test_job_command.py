@@ -127,7 +127,7 @@ def test_data_are_fetched_as_configured_and_custom_ones_read_in_their_place(whol
 def test_every_kind_of_job_is_done_by_something(whole):
     from replifed.cli.job import _DONE_BY
 
-    assert set(_DONE_BY) == set(KINDS) - {"lent"}
+    assert set(_DONE_BY) == set(KINDS) - {"reused"}
     assert {job.kind for job in Table(whole).values()} <= set(_DONE_BY)
 
 

@@ -94,8 +94,8 @@ def test_what_makes_a_file_anew_has_the_settings_of_the_run(made, monkeypatch):
     monkeypatch.setenv(hashes.CONFIG_VARIABLE, "--config 'paths={results: r2}'")
     again = "snakemake r2/a.csv --cores 2 --force --configfile own.yaml --config 'paths={results: r2}'"
     assert hashes.remake(Path("r2/a.csv")) == again
-    lent = hashes.remake(Path("results/lent/a9a/fedlin.parquet"))
-    assert lent.startswith("rm results/lent/a9a/fedlin.parquet && replifed compare")
+    reused = hashes.remake(Path("results/reused/a9a/fedlin.parquet"))
+    assert reused.startswith("rm results/reused/a9a/fedlin.parquet && replifed compare")
 
 
 def test_a_job_refuses_what_no_job_recorded(made, monkeypatch):

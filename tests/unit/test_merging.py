@@ -1,4 +1,4 @@
-"""Comparisons made before: opened from a folder, a zip or an archive, lent to another one, and merged."""
+"""Comparisons made before: opened from a folder, a zip or an archive, reused by another one, and merged."""
 
 from __future__ import annotations
 

@@ -134,8 +134,8 @@ def test_the_column_of_the_clients_is_no_label_by_default(tmp_path):
 @pytest.mark.parametrize(("form", "one", "says"), SAID)
 def test_what_is_said_of_clients_has_to_fit_together(form, one, says):
     named, requested = "client" in one or "named" in one, "requested" in one
-    faults = partitions.dataset_faults({"path": f"d.{form}", **one}, form, named, requested=requested)
-    found = [f"{key}: {text}" for key, text in faults]
+    errors = partitions.dataset_errors({"path": f"d.{form}", **one}, form, named, requested=requested)
+    found = [f"{key}: {text}" for key, text in errors]
     assert len(found) == bool(says) and re.match(says, "".join(found))
 
 

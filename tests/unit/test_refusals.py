@@ -37,7 +37,7 @@ BOTH = {
     "negative weight": ({"weights": [1.5, -0.5]}, "^weights hold -0.5: must be finite, and above 0"),
     "weight without value": ({"weights": [1.0, np.nan]}, "^weights hold nan"),
     "too many weights": ({"weights": [0.5, 0.25, 0.25]}, r"^weights of shape \(1, 3\): must be \(1, 2\)"),
-    "negative ridge": ({"l2": -0.1}, "^l2 = -0.1: must be finite, and at least 0"),
+    "negative ridge": ({"l2": -0.1}, "^l2 = -0.1: must be a number, finite, and at least 0"),
 }
 DENSE = {
     "sizes above m": ({"sizes": np.array([[3, 4]])}, "^sizes hold 4: X has room for 3 samples a client"),

@@ -22,7 +22,7 @@ from replifed.workflow.jobs import Table
 
 ROOT = Path(__file__).parents[2]
 MODULES = ["replifed.algorithms.fedlin", "replifed.papers.cross.experiments"]
-FILE = Path("results/small/lent/a9a/fedlin.parquet")
+FILE = Path("results/small/reused/a9a/fedlin.parquet")
 
 
 @pytest.fixture
@@ -62,13 +62,13 @@ def test_what_would_come_out_the_same_is_taken(config, tmp_path):
     assert FILE.read_bytes() == (tmp_path / "made.parquet").read_bytes()
     assert FILE.with_suffix(".tuned.json").read_bytes() == b"{}"
     checked = checks.validate(
-        {**config, "methods": {}, "comparison": {**config["comparison"], "lent": found.runs}}
+        {**config, "methods": {}, "comparison": {**config["comparison"], "reused": found.runs}}
     )
     table = Table(checked)
-    assert table["comparison_report:"].settings["compare"]["lent"] == found.runs
+    assert table["comparison_report:"].settings["compare"]["reused"] == found.runs
     reads = table["table:compare/table1"].reads
     assert table.files(reads["run:a9a/fedlin"], reads["tuned:a9a/fedlin"]) == [
-        *("results/small/lent/a9a/fedlin.parquet", "results/small/lent/a9a/fedlin.tuned.json")
+        *("results/small/reused/a9a/fedlin.parquet", "results/small/reused/a9a/fedlin.tuned.json")
     ]
     assert table.files(reads["run:a9a/fedavg"]) == ["results/small/cross/a9a/fedavg.parquet"]
     needed = table.needed(["table:compare/table1"])  # and not what no job makes

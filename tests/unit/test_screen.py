@@ -18,7 +18,7 @@ import pytest
 from snakemake.exceptions import LockException, format_exception_to_string
 from snakemake.logging import ColorizingTextHandler
 
-from replifed import progress_bar
+from replifed import progress
 from replifed.cli import make
 from replifed.errors import ConfigError, DataError
 from replifed.workflow import costs, running, screen
@@ -176,32 +176,32 @@ def test_on_a_terminal_a_bar_takes_the_place_of_the_last_one(terminal, monkeypat
     one = screen.OneLine(logging.Formatter(), overwrite=True)
     one.begin({0: 1.0, 1: 1.0})
     one.passes(record("JOB_INFO", jobid=1, rule_msg=None, rule_name="tune everything"))
-    assert one.line() == f"{progress_bar.CLEAR}{'─' * 18} 0 of 2 jobs done in 1 s; tune everything"
+    assert one.line() == f"{progress.CLEAR}{'─' * 18} 0 of 2 jobs done in 1 s; tune everything"
     first = one.format(record("JOB_FINISHED", job_id=0))
     drawn = re.fullmatch(r"\r\x1b\[K(━+)(─+) 1 of 2 jobs done in 1 s, about 1 s left", first)
     assert (len(drawn[1]), len(drawn[2]), len(first)) == (9, 10, 4 + 59)
     for width, begins in ((45, "1 of 2 jobs"), (10, "1 of 2 jo"), (1, "")):
         terminal(width)
-        line = one.line().removeprefix(progress_bar.CLEAR)
+        line = one.line().removeprefix(progress.CLEAR)
         assert line.startswith(begins) and len(line) < width
-    assert one.format(record(level=logging.ERROR, msg="a fault")) == f"{progress_bar.CLEAR}a fault\n"
-    assert one.format(record("JOB_FINISHED", job_id=1)) == f"{progress_bar.CLEAR}2 of 2 jobs done in 1 s\n"
-    assert progress_bar.redraws(sys.stderr)
+    assert one.format(record(level=logging.ERROR, msg="a fault")) == f"{progress.CLEAR}a fault\n"
+    assert one.format(record("JOB_FINISHED", job_id=1)) == f"{progress.CLEAR}2 of 2 jobs done in 1 s\n"
+    assert progress.redraws(sys.stderr)
     monkeypatch.setenv("TERM", "dumb")
-    assert not progress_bar.redraws(sys.stderr)
+    assert not progress.redraws(sys.stderr)
 
 
 def test_a_command_draws_a_bar_once_it_takes_a_while(terminal, monkeypatch):
     terminal(60)
     now, said = [0.0], []
-    monkeypatch.setattr(progress_bar.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(sys.stderr, "write", said.append)
-    shown = progress_bar.Bar("diff")
+    shown = progress.Bar("diff")
     for now[0], done in ((1, 1), (3, 2), (3.1, 3), (4, 4)):
         shown("files compared", done, 4)
     assert [re.sub("[━─]+", "=", one) for one in said if one] == [
-        f"{progress_bar.CLEAR}= diff: files compared, 2 of 4 done",
-        progress_bar.CLEAR,
+        f"{progress.CLEAR}= diff: files compared, 2 of 4 done",
+        progress.CLEAR,
     ]
 
 

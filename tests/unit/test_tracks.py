@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from replifed.algorithms.registry import METHODS
-from replifed.algorithms.theory import theory_of, without_theory
+from replifed.algorithms.registry import METHODS, theory_of, without_theory
 from replifed.papers.cross import compare
 from replifed.papers.cross.methods import algorithm
 from replifed.parts import typed

@@ -1,4 +1,4 @@
-"""The comparison under other settings: planted orders over the cells of a design, told by its own rules."""
+"""The comparison under other settings: planted orders over a design, told by its own rules."""
 
 import types
 from itertools import product
@@ -122,7 +122,7 @@ def test_the_width_of_a_float_turns_an_order_only_of_a_method_that_quantises(min
     inputs = inputs_of(design, {mine: lambda point: {"up": 20.0}})
     words = outcome(inputs)[1]
     assert "ledger turns it: before in" in words and words.endswith("at bits, 16 a float")
-    told = vary.cells(inputs)
+    told = vary.configurations(inputs)
     half = told[told["ledger"] == "bits, 16 a float"]
     known = half[half["used"] == "bits"]
     assert len(known) and known["difference"].mean() == pytest.approx(np.log10(36 / 32), abs=0.03)
@@ -138,11 +138,11 @@ def test_where_neither_gets_there_the_end_decides_and_unknown_ends_stay_open():
         ["fedavg", "fedlin"], local_steps=[5], partition=["iid"], ridge=[0.01], target=[0.01]
     )
     laws = {"fedavg": lambda point: {"floor": 0.1}, "fedlin": lambda point: {"floor": 0.2}}
-    told = vary.cells(inputs_of(one_point, laws))
+    told = vary.configurations(inputs_of(one_point, laws))
     assert set(told["used"]) == {"gap"} and set(told["order"]) == {"before"} and told["decided"].all()
     # It gets there with more bits than the other, which never does, has used at its end.
     laws = {"fedavg": lambda point: {"up": 1e4}, "fedlin": lambda point: {"floor": 0.2}}
-    told = vary.cells(inputs_of(one_point, laws))
+    told = vary.configurations(inputs_of(one_point, laws))
     orders = told.groupby("ledger")["order"].unique()
     assert list(orders["rounds"]) == ["before"] and list(orders["bits"]) == ["open"]
 
@@ -152,7 +152,9 @@ def test_a_method_without_local_steps_runs_once_for_all_their_numbers():
     steps = {one["local_steps"] for one in design.experiments.values() if "newton" in one["methods"]}
     assert steps == {5} and len(design.experiments) == 12
     assert "local steps are not varied of newton, which takes none" in design.settings["notes"]
-    told = vary.cells(inputs_of(design, {"fedavg": lambda point: {"rate": 0.99 ** point["local_steps"]}}))
+    told = vary.configurations(
+        inputs_of(design, {"fedavg": lambda point: {"rate": 0.99 ** point["local_steps"]}})
+    )
     assert told.groupby("local_steps").size().to_dict() == {"10": 24, "3": 24, "5": 24}
     alone = design_of(["newton", "shed"])
     assert len(alone.experiments) == 4 and "no method takes any" in alone.settings["notes"][0]
@@ -173,13 +175,13 @@ def test_what_a_problem_does_not_have_is_not_varied():
 @pytest.mark.parametrize(
     ("methods", "wanted", "says"),
     [
-        (["mine", "a", "b", "c", "d"], {}, "vary takes mine and at most 3 rivals, not 4; name fewer"),
-        (["mine"], {}, "at least one rival"),
+        (["mine", "a", "b", "c", "d"], {}, "vary takes mine and at most 3 competitors, not 4; name fewer"),
+        (["mine"], {}, "at least one competitor"),
         (["mine", "a"], {"partition": ["kmean"]}, "partition: 'kmean' is not allowed"),
         (["mine", "a", "b", "c"], {}, None),
     ],
 )
-def test_too_many_rivals_are_refused_in_one_line(methods, wanted, says):
+def test_too_many_competitors_are_refused_in_one_line(methods, wanted, says):
     found = [text for _, text in errors({"vary": Vary(**wanted).plain()}, methods)]
     assert len(found) == (says is not None) and (says is None or says in found[0])
 

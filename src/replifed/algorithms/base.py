@@ -84,6 +84,13 @@ def without_form(method: type[Any]) -> str:
     return "" if said.form else said.paper
 
 
+def full_only(method: type[Any]) -> str:
+    """Return why a method takes no cohorts, in one line."""
+    said = getattr(method, "cohorts", None)
+    why = f" ({said.paper})" if said is not None and said.paper else ""
+    return f"{method.__name__} is defined for full participation only{why}; leave cohorts out"
+
+
 class Conditions(NamedTuple):
     """What a comparison on one problem fixes for all methods; each derives its own settings."""
 

@@ -245,9 +245,9 @@ class Cohort:
         """
         if not self._averaged:
             _ = self.size
-        sent, told = (dense_bits(self.whole.dim) if bits is None else bits for bits in (up, down))
+        uplink, downlink = (dense_bits(self.whole.dim) if bits is None else bits for bits in (up, down))
         used = steps * self.samples(batch)
-        return Cost(self.count * sent, self.count * told, iterations=steps, sample_gradients=used)
+        return Cost(self.count * uplink, self.count * downlink, iterations=steps, sample_gradients=used)
 
 
 def _distinct(uniform: NDArray, sizes: NDArray) -> NDArray:

@@ -37,9 +37,7 @@ def load(source: str) -> type[Any]:
     ConfigError
         In one line: there is no such file or class, it cannot be imported, or lacks a part of the contract.
     """
-    file, colon, name = source.rpartition(":")
-    if not colon or not file.endswith(".py"):
-        raise ConfigError(f"{source}: name a method of your own as FILE.py:CLASS, such as mine.py:Mine")
+    file, _, name = source.rpartition(":")
     module = module_of(file)
     members = vars(module).items()
     classes = [

@@ -1,4 +1,4 @@
-"""Names of all methods. Importing this module loads none of them."""
+"""Names of all methods, and what their classes say of theory. Importing this module loads none of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -95,3 +96,25 @@ def class_of(source: str) -> type[Any]:
         # A composed name, since one in full would make `own` a source of every job.
         return import_module(f"{__package__}.own").load(source)
     return getattr(import_module(module), attribute)
+
+
+# -- Parameters that a method's own theory gives, for runs without a search (`comparison.untuned`) -----------
+
+
+def tunes(name: str) -> bool:
+    """True if the method has a number to tune."""
+    method = method_class(name)
+    by_default = getattr(method, "tuned", "step") in [field.name for field in fields(method)]
+    return getattr(method, "searched", by_default)
+
+
+def theory_of(name: str) -> str:
+    """Return what theory gives a method with a number to tune; "" if it gives nothing."""
+    said: Any = getattr(method_class(name), "theory", "")
+    return said if isinstance(said, str) else ""
+
+
+def without_theory(name: str) -> str:
+    """Return why theory gives a method no parameters; "" if it does, or none is needed."""
+    given = not tunes(name) or theory_of(name)
+    return "" if given else "no theorem of its paper that fixes its parameters is in the code"

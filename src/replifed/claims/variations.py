@@ -1,4 +1,4 @@
-"""Order of two methods over the cells of a design: who leads in how many, and which axis turns it."""
+"""Order of two methods over the configurations of a design: who leads in how many, what turns it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from replifed.claims.curves import curves, rounds_to
 from replifed.claims.pairs import pairs
 from replifed.claims.units import UNITS
 
-# What can come of a cell: the first of two methods leads, the other does, they differ by less than the least
-# effect, or a bound leaves it open.
+# Outcomes in a configuration: the first of two methods leads, the other does, they differ by less than the
+# least effect, or a bound leaves it open.
 ORDERS = ("before", "after", "tie", "open")
 ROUNDS = "rounds"
 _DECIDED = ("fewer", "more")
-# Difference of the shares of two options that is told.
+# Least difference of the shares of two options that is named.
 _LEAST_SPREAD = 0.25
 
 
@@ -42,9 +42,9 @@ def orders(histories: Mapping[str, Mapping[str, pd.DataFrame]], targets: Sequenc
     ends = {row["second"]: row for row in _of(first, pairs("", one_ledger, ()))}
     rows = []
     for number, (ledger, histories_of) in enumerate(histories.items()):
-        told = _of(first, pairs("", histories_of, targets))
+        orders_of = _of(first, pairs("", histories_of, targets))
         for name, use in ((ROUNDS, "round"), (ledger, "bits"))[number > 0 :]:
-            for row in told:
+            for row in orders_of:
                 if row["used"] == use:
                     reached = [reaching[row[of]][row["target"]] for of in ("first", "second")]
                     one = row if any(reached) else {**ends[row["second"]], "target": row["target"]}
@@ -74,31 +74,31 @@ def _order(row: Mapping[str, Any], reached: Sequence[bool]) -> str:
     return "before" if before else "after"
 
 
-def counted(cells: pd.DataFrame) -> dict[str, Any]:
-    """Numbers of cells by order, and of decided ones; share of those before, with ties and open ones half."""
-    number = {order: int((cells["order"] == order).sum()) for order in ORDERS}
+def counted(frame: pd.DataFrame) -> dict[str, Any]:
+    """Numbers of configurations by order, and of decided ones; share before, with ties and open ones half."""
+    number = {order: int((frame["order"] == order).sum()) for order in ORDERS}
     decided = {
-        f"{order}_decided": int(((cells["order"] == order) & cells["decided"]).sum())
+        f"{order}_decided": int(((frame["order"] == order) & frame["decided"]).sum())
         for order in ("before", "after")
     }
-    share = (number["before"] + (number["tie"] + number["open"]) / 2) / len(cells)
-    return {"cells": len(cells), **number, **decided, "share": share}
+    share = (number["before"] + (number["tie"] + number["open"]) / 2) / len(frame)
+    return {"cells": len(frame), **number, **decided, "share": share}
 
 
-def by_option(cells: pd.DataFrame, axes: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Counts of the cells with each option of the axes, which are columns, a row an option."""
+def by_option(frame: pd.DataFrame, axes: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Counts of the configurations with each option of the axes, which are columns, a row an option."""
     rows = [
-        {"axis": axis, "option": option, **counted(cells[cells[axis] == option])}
+        {"axis": axis, "option": option, **counted(frame[frame[axis] == option])}
         for axis, options in axes.items()
         for option in options
     ]
-    return pd.DataFrame(rows, columns=["axis", "option", *counted(cells)])
+    return pd.DataFrame(rows, columns=["axis", "option", *counted(frame)])
 
 
 def turning(options: pd.DataFrame) -> str:
-    """Axis between whose options decided cells differ most, "" if by less than a quarter of the cells.
+    """Axis between whose options decided configurations differ most, "" if by less than a quarter of all.
 
-    Cells that are not decided count as half, so that a tie, whose signs are chance, is turned by no axis.
+    Those that are not decided count as half, so that a tie, whose signs are chance, is turned by no axis.
     """
     if options.empty:
         return ""
@@ -112,11 +112,11 @@ def _net(options: pd.DataFrame) -> pd.Series:
 
 
 def in_words(
-    names: tuple[str, str], cells: pd.DataFrame, options: pd.DataFrame, axes: Mapping[str, str]
+    names: tuple[str, str], frame: pd.DataFrame, options: pd.DataFrame, axes: Mapping[str, str]
 ) -> str:
     """Outcome of two methods in a sentence; `axes` are the axes' names in words."""
     first, second = names
-    one, axis = counted(cells), turning(options)
+    one, axis = counted(frame), turning(options)
     text = (
         f"{first} before {second} in {one['before']} of {one['cells']} ({one['before_decided']} decided), "
         f"after it in {one['after']} ({one['after_decided']} decided), tied in {one['tie']}, "

@@ -42,7 +42,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 
-from replifed import __version__, progress_bar
+from replifed import __version__, progress
 from replifed.cli import check, claims, columns, data, job, judge, listing, make, new, runs
 from replifed.cli.arguments import OneLineParser
 from replifed.errors import ReplifedError
@@ -87,13 +87,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         _notice_ends()
         return arguments.handler(arguments) or 0
     except ReplifedError as error:
-        progress_bar.clear()
+        progress.clear()
         first, *more = str(error).splitlines() or [""]
         print("\n".join([f"replifed: error: {first}", *(f"  {line}" for line in more)]), file=sys.stderr)
         return 2
     except KeyboardInterrupt as error:
         number = error.args[0] if error.args else signal.SIGINT
-        progress_bar.clear()
+        progress.clear()
         how = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
         print(f"replifed: {how}; give the same command again to go on", file=sys.stderr)
         return 128 + number

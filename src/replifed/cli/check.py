@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,13 @@ from replifed.cli.arguments import (
     load_config,
     with_small,
 )
-from replifed.cli.own_data import is_data, look_at, look_at_file
 from replifed.errors import ConfigError, DataError, ReplifedError
 from replifed.parts import COMPARED
 
 # Options of `compare` that are keys of the section `comparison`, beside those of cohorts.
 _KEYS = ("data", "against", "partition", "clients", "sizes", "everyone", "time", "studies", "untuned")
+# Endings of files that are data, whether such a file is there or not.
+_ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".npz", ".svm", ".libsvm", ".gz", ".bz2", ".xz")
 
 
 def add(commands: Any) -> None:
@@ -58,9 +60,9 @@ def add(commands: Any) -> None:
         "problems, default: all logistic ones; also digits, mnist, fashion_mnist, mnist_writers, femnist, "
         "rcv1, synthetic:ALPHA,BETA, and data of your own"
     )
-    compare.add_argument("--data", type=_words, metavar="NAMES", help=text)
+    compare.add_argument("--data", type=_names, metavar="NAMES", help=text)
     compare.add_argument(
-        "--against", type=_words, metavar="NAMES", help="built-in methods, default: all on these problems"
+        "--against", type=_names, metavar="NAMES", help="built-in methods, default: all on these problems"
     )
     compare.add_argument(
         "--partition",
@@ -99,7 +101,7 @@ def add(commands: Any) -> None:
     compare.add_argument(
         "--vary",
         action="store_true",
-        help="repeat the comparison of your method with at most three rivals, under other local steps, "
+        help="repeat the comparison of your method with at most three competitors, under other local steps, "
         "partitions, ridges, targets and float widths: how often yours comes first, and what reverses that",
     )
     text = (
@@ -149,7 +151,7 @@ def _number(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-def _words(text: str) -> list[str]:
+def _names(text: str) -> list[str]:
     """Return the words between commas; those of `synthetic:1,1` stay together."""
     words: list[str] = []
     for word in filter(None, text.split(",")):
@@ -189,7 +191,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         for (section, *key), text in errors(config):
             option = str(key[0]).replace("_", "-")
             raise ConfigError(f"--{option}: {text}" if section == "comparison" else text)
-    look_at(config, config["comparison"].get("data") or config["datasets"])
+    _look_at(config, config["comparison"].get("data") or config["datasets"])
     if methods:
         print(f"checking {', '.join(methods)}{compiling()}", file=sys.stderr, flush=True)
     options = {"methods": methods, "comparison": requested}
@@ -209,8 +211,8 @@ def _compare(arguments: argparse.Namespace) -> int:
         made = [file for file in files if file.is_file()]
         if not made:
             raise ReplifedError(f"Snakemake made nothing in {folder}; what it says is in .snakemake/log")
-        told = [*_who(folder / "cohorts.csv"), *_outcomes(folder / "vary_axes.csv", arguments.vary)]
-        print("\n".join([*map(str, made), *told]))
+        lines = [*_who(folder / "cohorts.csv"), *_outcomes(folder / "vary_axes.csv", arguments.vary)]
+        print("\n".join([*map(str, made), *lines]))
     return status
 
 
@@ -220,13 +222,11 @@ def _as_config(options: Mapping[str, Any]) -> list[str]:
 
 def _check_own(source: str) -> None:
     """Reject what is no method of one's own before anything is made."""
-    from replifed.algorithms.registry import BUILT_IN, method_class
+    from replifed.algorithms.registry import BUILT_IN, class_of
 
     if source in BUILT_IN:
         raise ConfigError(f"{source} is a built-in method; name it with --against {source}")
-    if ":" not in source:
-        raise ConfigError(f"{source}: give a method of your own as FILE.py:CLASS, such as mine.py:Mine")
-    method_class(source)
+    class_of(source)
 
 
 def _taken(
@@ -244,17 +244,17 @@ def _taken(
     sources += _reference(config, arguments)
     # What --vary adds is in no reference run.
     alone = {key: value for key, value in config["comparison"].items() if key != "vary"}
-    lent: list[str] = []
+    reused: list[str] = []
     for source, named, briefly in sources:
         make = partial(call_snakemake, arguments=arguments, config=settings)
-        found = reuse({**config, "comparison": alone}, source, make, lent)
+        found = reuse({**config, "comparison": alone}, source, make, reused)
         if found.runs:
             print(f"{counted(len(found.runs), 'run')} from {named}")
         for reason in dict.fromkeys(found.reasons.values()):
             names = [name for name, why in found.reasons.items() if why == reason]
             print(f"not taken: {', '.join(names)}: {briefly} has {reason}")
-        lent += found.runs
-    return {"lent": lent} if lent else {}
+        reused += found.runs
+    return {"reused": reused} if reused else {}
 
 
 def _reference(config: Mapping[str, Any], arguments: argparse.Namespace) -> list[tuple[Any, str, str]]:
@@ -296,8 +296,8 @@ def _check(arguments: argparse.Namespace) -> int:
     from replifed.algorithms.registry import method_class
     from replifed.contract import examine
 
-    if is_data(arguments.source, arguments.settings):
-        look_at_file(arguments.source, arguments.settings)
+    if _is_data(arguments.source, arguments.settings):
+        _look_at_file(arguments.source, arguments.settings)
         return 0
     cls = method_class(arguments.source)
     failures: dict[str, dict[str, list[str]]] = {}  # cases by part of the contract and message
@@ -317,3 +317,70 @@ def _check(arguments: argparse.Namespace) -> int:
     broken = sum(map(bool, failures.values()))
     print(f"{cls.__name__}: {len(failures) - broken} of {len(failures)} parts of the contract are kept")
     return 1 if broken else 0
+
+
+# -- What data of one's own show before any run -----------------------------------------------------------
+
+
+def _is_data(source: str, given: Sequence[str]) -> bool:
+    """Return whether `replifed check SOURCE [KEY=VALUE ...]` names data, and no method."""
+    from replifed.data.generated import is_generated
+
+    path = Path(source)
+    return (
+        bool(given)
+        or is_generated(source)
+        or path.suffix.lower() in _ENDINGS
+        or (path.is_file() and path.suffix != ".py")
+    )
+
+
+def _look_at_file(path: str, given: Sequence[str]) -> None:
+    """Print the findings on a data file, read with settings KEY=VALUE; clients that are named are taken."""
+    from replifed.data.generated import is_generated, settings_of
+    from replifed.settings.checks import load
+    from replifed.settings.reading import read_value
+
+    if wrong := [pair for pair in given if "=" not in pair]:
+        raise ConfigError(f"{wrong[0]}: write KEY=VALUE, such as label=outcome or 'drop=[id, day]'")
+    pairs = [pair.split("=", 1) for pair in given]
+    base = settings_of(path)[1] if is_generated(path) else {"path": path}
+    settings = {**base, **{key: read_value(value, key) for key, value in pairs}}
+    if "client" in settings:
+        settings.setdefault("partition", "given")
+    for key in ("drop", "categories"):
+        if isinstance(settings.get(key), str):
+            settings[key] = [settings[key]]
+    name = re.sub("[^a-z0-9]+", "_", Path(path).stem.lower()).strip("_0123456789") or "data"
+    try:
+        config = load(given={"datasets": {name: settings}})
+    except ConfigError as error:
+        text = str(error).replace(f"datasets.{name}.", "").replace("; correct what follows --config", "")
+        raise ConfigError(text) from error
+    _look_at(config, [name])
+
+
+def _look_at(config: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Print the findings on the custom data sets among `names`, or raise all their errors together."""
+    from replifed.data.findings import findings
+    from replifed.data.own import read
+    from replifed.settings.comparison import problems
+
+    custom, errors = config.get("datasets", {}), []
+    for name in [one for one in names if one in custom]:
+        settings, problem = custom[name], problems(config)[name]
+        try:
+            table = read(name, settings)
+        except DataError as error:
+            errors.append(str(error))
+            continue
+        found = findings(
+            table,
+            problem["ridge"],
+            by_client=settings.get("partition") == "given" and settings.get("weights") != "samples",
+            standardised=settings.get("standardise", False),
+            tested="test" in config.get("comparison", {}),
+        )
+        print("\n  ".join([f"{name} ({settings['path']}):", *map(str, found)]))
+    if errors:
+        raise DataError("\n".join(errors))

@@ -41,7 +41,7 @@ def judge(folder: Path) -> list[str]:
         _verdicts(paper, folder, section, results, inputs)
         _pages(paper, folder, section, results, inputs, remarks)
         rows = files.read(results / "claims.csv")
-        notes = [f"note: {name}: {one}" for name, told in remarks.items() for one in told]
+        notes = [f"note: {name}: {one}" for name, known in remarks.items() for one in known]
         return [*notes, *_in_words(rows, of_paper(paper)), *_ending(rows, results)]
 
 

@@ -69,8 +69,8 @@ def _make(arguments: argparse.Namespace) -> int:
     config = load_config(with_small(arguments))
     changes = _changes(arguments, config)
     if changes and "paths" not in given_settings(arguments.config):
-        elsewhere = _elsewhere(config["paths"], changes)
-        arguments.config = [*arguments.config, f"paths={json.dumps(elsewhere)}"]
+        folders = _changed_paths(config["paths"], changes)
+        arguments.config = [*arguments.config, f"paths={json.dumps(folders)}"]
         config = load_config(arguments)
     if (
         "/" not in arguments.name
@@ -128,7 +128,7 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _elsewhere(paths: Mapping[str, str], changes: list[str]) -> dict[str, str]:
+def _changed_paths(paths: Mapping[str, str], changes: list[str]) -> dict[str, str]:
     """Folders of a run with changed settings, so that the plain one's files stay as they are."""
     name = f"changed-{hashlib.sha256(repr(changes).encode()).hexdigest()[:8]}"
     return {key: f"{paths[key]}/{name}" for key in ("results", "figures", "logs")}
@@ -192,12 +192,12 @@ def _make_claims(arguments: argparse.Namespace, config: Mapping[str, Any], chang
     files = [f"{config['paths']['results']}/{paper}/claims/{name}.csv" for name in names]
     status = call_snakemake(files, arguments)
     if status == 0 and not arguments.dry_run:
-        accepted, told = _accepted()
+        accepted, note = _accepted()
         rows = [row for file in files for row in read(file)]
         lines = [line for row in rows for line in _in_full(row, accepted, changes)]
         if arguments.name not in {row["id"] for row in rows}:
             lines += _of_statement(arguments.name, rows, accepted)
-        print("\n".join([*lines, told]))
+        print("\n".join([*lines, note]))
     return status
 
 

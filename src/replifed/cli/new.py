@@ -12,7 +12,7 @@ from replifed import __version__
 from replifed.claims.evidence import OWN
 from replifed.cli.arguments import add_command
 from replifed.errors import ConfigError
-from replifed.parts import name_fault
+from replifed.parts import name_error
 from replifed.store.folders import fill, new_folder
 
 _COLUMNS = {
@@ -103,8 +103,8 @@ def _paper(arguments: argparse.Namespace) -> None:
     if arguments.from_logs is None and (stated or arguments.lower or arguments.higher):
         raise ConfigError("--files, --lower, --higher and the like are about logs; give --from-logs FOLDER")
     name, folder = arguments.name, (arguments.to or Path()) / arguments.name
-    if fault := name_fault(name):
-        raise ConfigError(f"{fault}; give yours another name")
+    if wrong := name_error(name):
+        raise ConfigError(f"{wrong}; give yours another name")
     if arguments.from_logs is not None:
         from replifed.logs.template import write
 

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from replifed import progress_bar
 from replifed.cli.arguments import (
     add_command,
     add_configfile,
@@ -24,7 +23,7 @@ from replifed.cli.arguments import (
 )
 from replifed.errors import ConfigError, counted
 from replifed.parts import paper_names
-from replifed.progress import Lines, Progress
+from replifed.progress import Bar, Lines, Progress, redraws
 
 _SHOWN = 30  # lines of a comparison, unless all are asked for
 
@@ -108,7 +107,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _progress(title: str) -> Progress:
     """Progress of a command as a bar, or as lines where none can be drawn."""
-    return progress_bar.Bar(title) if progress_bar.redraws(sys.stderr) else Lines(title)
+    return Bar(title) if redraws(sys.stderr) else Lines(title)
 
 
 def own_run(

@@ -98,10 +98,10 @@ def close(a: NDArray, b: Any, what: str) -> None:
     """Raise `ContractError` for arrays that differ by more than rounding."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     expect(a.shape == b.shape or not (a.ndim and b.ndim), f"{what}: shapes {a.shape} and {b.shape}")
-    expect(np.allclose(a, b, rtol=1e-8, atol=1e-9, equal_nan=True), f"{what}: {_apart(a, b)}")
+    expect(np.allclose(a, b, rtol=1e-8, atol=1e-9, equal_nan=True), f"{what}: {_distance(a, b)}")
 
 
-def _apart(a: NDArray, b: NDArray) -> str:
+def _distance(a: NDArray, b: NDArray) -> str:
     a, b = np.broadcast_arrays(a, b)
     distance = np.where(a == b, 0, np.abs(a - b))
     worst = np.unravel_index(np.argmax(np.where(np.isnan(distance), np.inf, distance)), a.shape)

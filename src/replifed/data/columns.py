@@ -113,8 +113,8 @@ def assembled(path: str, roles: Roles, numbers: csr_matrix, texts: dict[int, Str
     errors = [error] if (error := _index_error(roles, numbers)) else []
     for place in roles.categories:
         words, name = texts[place], roles.names[place]
-        if (row := words.missing()) is not None:
-            errors.append(f"{where(row)}: the {name} is missing; give it, or remove the row")
+        if error := words.lacks(name, where):
+            errors.append(error)
         elif len(words.kinds) > _MOST_KINDS:
             errors.append(
                 f"the column {name} holds {len(words.kinds)} kinds of words, more than {_MOST_KINDS}, as ids "

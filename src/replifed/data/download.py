@@ -19,6 +19,7 @@ from replifed.progress import Lines
 OFFLINE_VARIABLE = "REPLIFED_OFFLINE"
 # Seconds within which a host must accept a connection, and send something.
 _TIMEOUT = (5, 30)
+_WEB_PAGE = "the server answered with a web page, not with data"
 # Seconds between attempts.
 _PAUSES = (1, 3)
 # A download, all attempts together, may take so many seconds, and one more for so many bytes that have come.
@@ -58,7 +59,7 @@ def download(url: str, target: Path, most: int) -> None:
     if transfer.error is not None:
         raise transfer.error
     if looks_like_web_page(target):
-        raise UnavailableError(f"{url}: the server answered with a web page, not with data")
+        raise UnavailableError(f"{url}: {_WEB_PAGE}")
 
 
 class _Transfer:
@@ -118,7 +119,7 @@ class _Transfer:
             reason = f"{self.url}: the server answered {status} {_plain(response.reason)}"
             raise _BrokenError(reason) if status >= 500 else UnavailableError(reason)
         if heads.get("Content-Type", "").startswith("text/html"):
-            raise UnavailableError(f"{self.url}: the server answered with a web page, not with data")
+            raise UnavailableError(f"{self.url}: {_WEB_PAGE}")
         length = heads.get("Content-Length")
         if length is not None and "Transfer-Encoding" not in heads:
             if not re.fullmatch(r"[0-9]{1,18}", length):

@@ -183,10 +183,9 @@ def _numbers(
 ) -> tuple[NDArray, list[str] | None]:
     """Return labels as numbers, and the words, in alphabetical order, that these stand for, if any."""
     name = settings.get("label", "label")
-    row: int | None
     if isinstance(label, Strings):
-        if (row := label.missing()) is not None:
-            raise DataError(f"{_place(settings, row)}: the {name} is missing; give it, or remove the row")
+        if error := label.lacks(name, lambda row: _place(settings, row)):
+            raise DataError(error)
         if (numbers := label.numbers()) is None:
             if loss == "least_squares":
                 wrong = next(k for k, kind in enumerate(label.kinds) if not NUMBER.fullmatch(kind))
@@ -407,11 +406,11 @@ def _floats(path: str, what: str, values: NDArray) -> NDArray:
 
 
 def _strings(path: str, what: str, values: NDArray) -> Strings:
-    if values.dtype.kind not in "USO":
-        raise DataError(f"{path}: the {what} are neither numbers nor texts ({values.dtype}); give either")
     try:
+        if values.dtype.kind not in "USO":
+            raise TypeError(values.dtype)
         return strings(values.tolist())
-    except TypeError as error:  # lists, say
+    except TypeError as error:  # of lists, say
         raise DataError(f"{path}: the {what} are neither numbers nor texts ({error}); give either") from error
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,11 @@ class Strings(NamedTuple):
         """Return the first row without a value: empty, or with a string such as NA."""
         none = [k for k, kind in enumerate(self.kinds) if kind.lower() in MISSING]
         return next(iter(np.flatnonzero(np.isin(self.number, none)).tolist()), None) if none else None
+
+    def lacks(self, name: str, where: Callable[[int], str]) -> str:
+        """Say in which row, at a place, there is no value; "" if all are there."""
+        row = self.missing()
+        return "" if row is None else f"{where(row)}: the {name} is missing; give it, or remove the row"
 
     def numbers(self) -> NDArray | None:
         """Return the strings as numbers, or None if one is not a number."""

@@ -23,7 +23,7 @@ from replifed.problems.base import require
 from replifed.randomness import Streams
 
 # What perturbed runs differ in: the model that they go on from after the first round, and the step. They name
-# columns of histories, such as objective.of_start: the objective of the run whose model was moved.
+# columns of histories, such as objective.of_start: the objective of the run whose model was perturbed.
 PERTURBED = ("of_start", "of_step")
 # Relative size of a move of the model: this, or so many units in the last place if these are more.
 _MOVE, _UNITS = 1e-10, 100
@@ -111,9 +111,9 @@ def simulate_perturbed(
     longer = make(indices, np.where(role == 2, 1.0 + size, 1.0))
     tail_start = rounds - max(round(tail * rounds), 1) + 1  # the first round that is compared
     begun = options.get("resume") is not None and options["resume"][0] > 0
-    moved = _Moved(longer, np.where((role == 1) & (not begun), _NOT_YET, _NEVER), size)
+    perturbing = _Perturbing(longer, np.where((role == 1) & (not begun), _NOT_YET, _NEVER), size)
     history = simulate(
-        moved, data, of_three, rounds, record_from=0 if record_before_tail else tail_start, **options
+        perturbing, data, of_three, rounds, record_from=0 if record_before_tail else tail_start, **options
     )
     objective = history.metrics[compared]
     late = objective[history.rounds >= tail_start].reshape(-1, R, 3)
@@ -172,11 +172,11 @@ def move(x: NDArray, size: float, direction: NDArray) -> NDArray:
 
 
 @dataclass(frozen=True)
-class _Moved:
+class _Perturbing:
     """An algorithm that perturbs the state of some runs once, after the first round that has clients."""
 
     algorithm: Algorithm
-    when: NDArray  # the round after which each run is moved, (R,), filled in as the rounds come
+    when: NDArray  # the round after which each run is perturbed, (R,), filled in as the rounds come
     size: float
 
     def __getattr__(self, name: str) -> Any:
@@ -187,9 +187,9 @@ class _Moved:
         came = True if ctx.active is None else ctx.active.any(axis=1)
         here = (self.when == ctx.t) | ((self.when == _NOT_YET) & came)
         self.when[here] = ctx.t
-        return (self._moved(after, ctx.streams, here) if here.any() else after), cost
+        return (self._perturb(after, ctx.streams, here) if here.any() else after), cost
 
-    def _moved(self, state: Any, streams: Streams, runs: NDArray) -> Any:
+    def _perturb(self, state: Any, streams: Streams, runs: NDArray) -> Any:
         """Perturb the fields that equal the server's model; if there are none, all arrays of floats."""
         server = self.algorithm.observe(state)["server"]
         fields = dict(zip(state._fields, state, strict=True))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.base import COUNT, Algorithm, Range, Round
+from replifed.algorithms.base import COUNT, Algorithm, Range, Round, full_only
 from replifed.algorithms.client_states import Drawn
 from replifed.algorithms.local_solvers import Exact
 from replifed.errors import ConfigError, ReplifedError
@@ -300,13 +300,6 @@ def _stacked(records: Sequence[dict[str, NDArray]]) -> dict[str, NDArray]:
 def kept(state: Any, before: Any, runs: NDArray) -> Any:
     """State with that of `before` in the mask `runs` (R,)."""
     return type(state)(*(_replaced(a, runs, b) for a, b in zip(state, before, strict=True)))
-
-
-def full_only(method: type[Any]) -> str:
-    """Return why a method takes no cohorts, in one line."""
-    said = getattr(method, "cohorts", None)
-    why = f" ({said.paper})" if said is not None and said.paper else ""
-    return f"{method.__name__} is defined for full participation only{why}; leave cohorts out"
 
 
 def _replaced(field: Any, runs: NDArray, by: Any) -> Any:

@@ -67,7 +67,7 @@ def _known(kind: str, word: str, words: Mapping[str, Any]) -> Any:
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "p", "h", "<", ">", "d", "8", "H")
 
 
-def told_apart(lines: Mapping[Any, Line], shown: Iterable[Any]) -> dict[Any, Line]:
+def distinguished(lines: Mapping[Any, Line], shown: Iterable[Any]) -> dict[Any, Line]:
     """Return lines of which no two that are `shown` share colour and marker; colours and dashes stay."""
     found, taken = dict(lines), set()
     for key in [key for key in lines if key in set(shown)]:

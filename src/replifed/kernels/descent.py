@@ -37,7 +37,7 @@ def descend(X, y, weights, loss, steps, sizes, ridge, linear, models, behind):
 
 
 @compiled
-def descend_together(X, y, weights, loss, steps, sizes, ridge, linear, models, behind):
+def descend_grouped(X, y, weights, loss, steps, sizes, ridge, linear, models, behind):
     """All runs that share a data set at once, as the rows of products; samples or features fill the tiles."""
     S, N, m, d = X.shape
     R, width = len(models) // S, padded(1, X.itemsize)

@@ -43,8 +43,8 @@ def _gradient_steps(gram, place, known, y, weights, scale, K, batches, loss, ste
         a, and then c.
     """
     S, B, (R, N, m, C) = len(place), batches.shape[1], known.shape
-    together = R // max(S, B)
-    used = together * C
+    group = R // max(S, B)  # runs that share their data and their minibatches
+    used = group * C
     columns = padded(used, known.itemsize)
     # Columns beyond those in use have steps of length zero.
     a, start = np.empty((m, columns), known.dtype), np.zeros((m, columns), known.dtype)
@@ -54,7 +54,7 @@ def _gradient_steps(gram, place, known, y, weights, scale, K, batches, loss, ste
     labels, share = np.empty((1, m), y.dtype), np.empty(m, known.dtype)
     distinct, times, every_column = np.empty(m, np.intp), np.zeros(m, np.intp), np.arange(m)
     for i in range(N):
-        for first in range(0, R, together):
+        for first in range(0, R, group):
             s = first * S // R
             _fill(a, 0)
             for q in range(used):
@@ -80,7 +80,7 @@ def _gradient_steps(gram, place, known, y, weights, scale, K, batches, loss, ste
                     products(gram[place[s, i]], chosen, every_column, a, z[:n])
                 for j in range(n):
                     _add(c, start[chosen[j]], z[j])
-                _derivatives(z[:n], labels[:, :n], loss, C, together)
+                _derivatives(z[:n], labels[:, :n], loss, C, group)
                 _shrink(eta, ridge, mu, c, a)
                 for j in range(n):
                     _step(eta, share[j], z[j], a[chosen[j]])
@@ -111,10 +111,10 @@ def _add(c, known, z):
 
 
 @compiled_within
-def _derivatives(z, labels, loss, C, together):
+def _derivatives(z, labels, loss, C, group):
     """Replace predictions (n, columns) by the derivatives of the loss in them."""
     if loss == SOFTMAX:
-        for q in range(together):
+        for q in range(group):
             p = z[np.newaxis, :, q * C : (q + 1) * C]
             softmax_derivatives(p, labels, p)
     else:

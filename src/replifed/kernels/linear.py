@@ -25,11 +25,11 @@ def minibatch_gradients(X, place, y, shifts, sets, scale, batch, loss, models, g
     divide R; the first R / S runs share the first data set, and so on.
     """
     (S, N), R, B = place.shape, len(models), len(batch)
-    together = R // max(S, B)  # runs that share their data and their minibatches
+    group = R // max(S, B)  # runs that share their data and their minibatches
     scratch = minibatch_scratch(X, y, R, batch.shape[-1])
     for i in range(N):
-        for first in range(0, R, together):
-            s, last = first * S // R, first + together
+        for first in range(0, R, group):
+            s, last = first * S // R, first + group
             drawn = batch[first * B // R, i]
             data = X[place[s, i]], y, shifts, sets, scale[s, i]
             on_minibatch(data, drawn, loss, i, first, last, models, g, i, scratch)

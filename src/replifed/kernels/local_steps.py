@@ -20,7 +20,7 @@ def linear_steps(
 ):
     """Steps w <- H_tau(w - eta (grad l(w; b) + ridge w + a)) of losses with one output.
 
-    Runs with the same minibatches are taken together. `linear_term` a is (R, N, D), or (0, 0, D) for none,
+    Runs with the same minibatches are taken as a group. `linear_term` a is (R, N, D), or (0, 0, D) for none,
     `ridge` (R,), and tau (0,) for no thresholds.
     """
     move = ridge, linear_term, models, moved, choosing_by(levels, models[1])
@@ -30,11 +30,11 @@ def linear_steps(
 @compiled
 def _linear_steps(X, place, y, shifts, sets, loss, scale, batches, eta, move):
     (S, N), (K, B, _, b), R = place.shape, batches.shape, len(eta)
-    together, only, (w, _), (g, _) = R // max(S, B), np.intp(0), move[2], move[3]
+    group, only, (w, _), (g, _) = R // max(S, B), np.intp(0), move[2], move[3]
     scratch = linear.minibatch_scratch(X, y, R, b)
     for i in range(N):
-        for first in range(0, R, together):
-            s, last = first * S // R, first + together
+        for first in range(0, R, group):
+            s, last = first * S // R, first + group
             data = X[place[s, i]], y, shifts, sets, scale[s, i]
             for k in range(K):
                 drawn = batches[k, first * B // R, i]

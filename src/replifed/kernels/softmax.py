@@ -12,7 +12,7 @@ from replifed.memory import aligned_empty
 
 # Runs whose classes stand side by side: of ten classes those of three fill two tiles but for two columns.
 # More runs would leave the cache.
-_TOGETHER = 3
+_AT_ONCE = 3
 
 
 def minibatch_gradients(X, place, y, scale, batch, models, g):
@@ -36,7 +36,7 @@ def minibatch_scratch(X, y, models, batch):
     """Memory for `on_minibatch`, taken here and not in compiled code, which would take long to compile."""
     (_, m, d), b = X.shape, batch.shape[-1]
     width = TILE_BYTES // X.itemsize
-    tiles = -(-_TOGETHER * (models.shape[-1] // d) // width)
+    tiles = -(-_AT_ONCE * (models.shape[-1] // d) // width)
     # Columns beyond the classes stay at zero.
     (u, product), z = aligned_empty((2, tiles, d, width), X.dtype), aligned_empty((b, tiles * width), X.dtype)
     u[:] = 0
@@ -59,8 +59,8 @@ def _gradients(X, place, y, scale, batch, models, g, scratch):
 @compiled_within
 def end_of_group(first, R, groups):
     """Where the runs end that share data and minibatches with run `first` and are computed beside it."""
-    together = R // groups
-    return min(first + _TOGETHER, (first // together + 1) * together)
+    group = R // groups
+    return min(first + _AT_ONCE, (first // group + 1) * group)
 
 
 @compiled_within

@@ -18,7 +18,7 @@ from replifed.logs.propose import FOLDER, Proposal, described, metric_name, prop
 from replifed.settings.reading import deep_merge, read_file
 from replifed.store import limits
 from replifed.store.atomic import make_folder, write_text
-from replifed.store.folders import fill, new_folder
+from replifed.store.folders import EXISTS, fill, new_folder
 
 
 def write(
@@ -42,7 +42,7 @@ def write(
     """
     draft = folder / "settings.yaml"
     if folder.exists() and (not folder.is_dir() or any(one != draft for one in folder.iterdir())):
-        raise ConfigError(f"{folder} exists already; remove it, or choose another name")
+        raise ConfigError(f"{folder} {EXISTS}")
     found = Proposal(source, {"evidence": LOGS, **_merged(_left_behind(name, draft), stated)})
     try:
         propose(found, better)

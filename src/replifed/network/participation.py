@@ -271,9 +271,13 @@ class Cyclic(_Available):
     size: int | None = None
     _last: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def there(self, streams: Streams, n_clients: int) -> NDArray:
+    def check(self, n_clients: int) -> None:
+        """Reject more groups than clients, in one line."""
         if not 1 <= self.groups <= n_clients:
             raise ConfigError(f"cyclic:{self.groups}: must be between 1 and {n_clients} groups")
+
+    def there(self, streams: Streams, n_clients: int) -> NDArray:
+        self.check(n_clients)
         key = _of_streams(streams, n_clients)
         if key not in self._last:
             once = replace(streams, round_=None)
@@ -421,8 +425,8 @@ class Asked(NamedTuple):
         law = self._who(most, None)
         if self.average != "own" and isinstance(law, WithReplacement):
             raise ConfigError(f"average = {self.average}: by-size has its plain mean")
-        if n_clients is not None and isinstance(law, Cyclic) and law.groups > n_clients:
-            raise ConfigError(f"cyclic:{law.groups}: must be between 1 and {n_clients} groups")
+        if n_clients is not None and isinstance(law, Cyclic):
+            law.check(n_clients)
 
     def _who(self, n_clients: int, sizes: NDArray | None) -> Any:
         size, (kind, _, numbers) = self.size(n_clients), str(self.availability).partition(":")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -52,8 +51,6 @@ def from_clients(
     """
     if targets is not None and len(data) != len(targets):
         raise ReplifedError(f"features of {len(data)} clients, targets of {len(targets)}: expected {_FORMS}")
-    if not isinstance(l2, Real):
-        raise ReplifedError(f"l2 = {l2!r}: must be a number, finite, and at least 0")
     pairs = _pairs(data if targets is None else zip(data, targets, strict=True))
     if not pairs:
         raise ReplifedError(f"there are no clients: expected {_FORMS}")

@@ -116,7 +116,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
         self._predicted: tuple[Any, Any, Any] = None, None, None
 
     @property
-    def _apart(self) -> bool:
+    def _one_by_one(self) -> bool:
         """True if clients' matrices are multiplied in place, one by one."""
         return "X" not in vars(self) and self.n_samples * self.n_features >= _WORTH_A_CALL
 
@@ -133,8 +133,8 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
         place, last, z = self._predicted
         if place is not self.place or last.dtype != x.dtype or not np.array_equal(last, x):
             models = x.reshape(len(x), self.n_features, -1)
-            if self._apart:
-                z = self._products_apart(models)
+            if self._one_by_one:
+                z = self._products_one_by_one(models)
             elif S == 1:
                 # One product over all samples and all runs.
                 columns = models.transpose(1, 0, 2).reshape(self.n_features, -1)
@@ -145,7 +145,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
             self._predicted = self.place, x.copy(), z
         return z
 
-    def _products_apart(self, models: NDArray) -> NDArray:
+    def _products_one_by_one(self, models: NDArray) -> NDArray:
         """X_i x as `predictions`, for `models` (R, d, C)."""
         (runs, d, C), S = models.shape, len(self.place)
         columns = models.reshape(S, -1, d, C).transpose(0, 2, 1, 3).reshape(S, d, -1)
@@ -171,7 +171,7 @@ class DenseLinearModel(DenseClientModels, LinearObjective):
     def combine(self, coefficients: NDArray) -> NDArray:
         """sum_i X_i' a_i for coefficients (R, N, m, C); shape (R, D)."""
         runs, _, m, outputs = coefficients.shape
-        if self._apart:
+        if self._one_by_one:
             S, g = len(self.place), np.empty((runs, self.n_features, outputs), coefficients.dtype)
             for s, each in enumerate(self.place):
                 of_set = slice(s * runs // S, (s + 1) * runs // S)

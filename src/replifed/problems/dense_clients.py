@@ -274,7 +274,7 @@ class DenseClientModels:
         if fits and steps >= _FEWEST_STEPS and runs >= _FILLED * descent_in_lanes.lanes_for(runs):
             descent_in_lanes.descend_in_lanes(*given)
         else:
-            kernel = descent.descend_together if runs > len(self.X) else descent.descend
+            kernel = descent.descend_grouped if runs > len(self.X) else descent.descend
             kernel(*given, w.copy())
         return w
 

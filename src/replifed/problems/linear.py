@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,8 +103,8 @@ def check_clients(sizes: NDArray, weights: NDArray | None, l2: float) -> None:
         if (np.abs(totals - 1) > _OFF).any():
             wrong_total = totals[np.abs(totals - 1).argmax()]
             raise ReplifedError(f"weights sum to {wrong_total:g}: must sum to 1; divide them by their sum")
-    if not 0 <= l2 < np.inf:
-        raise ReplifedError(f"l2 = {l2}: must be finite, and at least 0")
+    if not isinstance(l2, Real) or not 0 <= l2 < np.inf:
+        raise ReplifedError(f"l2 = {l2!r}: must be a number, finite, and at least 0")
 
 
 def check_runs(runs: int, sets: int) -> None:

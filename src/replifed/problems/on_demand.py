@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -53,8 +52,6 @@ def from_function(
         raise ReplifedError(
             f"classes = {classes!r}: a softmax on clients that are not read yet needs their number"
         )
-    if not isinstance(l2, Real):
-        raise ReplifedError(f"l2 = {l2!r}: must be a number, finite, and at least 0")
     return ClientsOnDemand(client, clients, samples, loss=loss_named(loss, classes), l2=l2, watched=watched)
 
 

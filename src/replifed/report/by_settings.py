@@ -199,8 +199,8 @@ def _legend(
         "hollow: fitted option" if any(options.values()) else "",
     ]
     yield signs
-    if told := "; ".join(filter(None, words)):
-        yield [f'<text x="8" y="{{y}}" dy="4">{told}</text>']
+    if text := "; ".join(filter(None, words)):
+        yield [f'<text x="8" y="{{y}}" dy="4">{text}</text>']
 
 
 def _dots(

@@ -237,7 +237,7 @@ def _paper(
         "score": summary(stated),
         "artefacts": [artefacts[key] for key in papers_own],
         "others": [artefact for key, artefact in artefacts.items() if key not in papers_own],
-        "lent": _by_method(section.get("lent", ())),
+        "reused": _by_method(section.get("reused", ())),
         "not_computed": sorted(section.get("not_computed", {}).items()),
         "experiments": {key: _settings(one) for key, one in section.get("experiments", {}).items()},
     }

@@ -19,7 +19,7 @@ from replifed.errors import counted
 from replifed.parts import part, sentences_file
 from replifed.report.by_settings import picture
 
-MOST = 2  # claims of which the numbers are told
+MOST = 2  # claims of which the numbers are shown
 _HEAD = """\
 # {name}
 
@@ -139,19 +139,19 @@ def _failing(statement: Row, by_id: Mapping[str, Row]) -> Row | None:
 def in_full(statement: Row, inferred: bool, usual: str) -> str:
     """A status in bold with what it rests on, if not on the usual, its reason, and where else it holds."""
     status, also = statement["status"], statement["also"]
-    told = statement["reason"] if status != "reproduced" else ""  # as the word says
+    text = statement["reason"] if status != "reproduced" else ""  # as the word says
     if status == "conditional":
         worst = {FAILS: "it fails as printed", NOT_RUN: "as printed it cannot be run"}
-        told = f"{worst.get(statement['printed'], 'as printed it is open')}; {told}"
+        text = f"{worst.get(statement['printed'], 'as printed it is open')}; {text}"
     else:
-        told += others_in_words(statement) * (not also)
+        text += others_in_words(statement) * (not also)
     if also:
-        told += also_in_words(statement)
-    if inferred and statement["inferred"] != statement["printed"] and "inferred" not in told:
-        told += f"; in the inferred settings: {statement['inferred']}"
-    told = told.removeprefix("; ")
+        text += also_in_words(statement)
+    if inferred and statement["inferred"] != statement["printed"] and "inferred" not in text:
+        text += f"; in the inferred settings: {statement['inferred']}"
+    text = text.removeprefix("; ")
     evidence = statement["evidence"] if statement["evidence"] != usual else ""
-    return f"**{status}**{caveats(statement, evidence)}{f': {told}' * bool(told)}"
+    return f"**{status}**{caveats(statement, evidence)}{f': {text}' * bool(text)}"
 
 
 def _usual(statements: Iterable[Row]) -> str:
@@ -187,10 +187,10 @@ def _left_open(axes: Axes, text: str) -> str:
             chosen["Inferred"] = axes.inferred[axis.name]
         if len(set(chosen.values())) < len(chosen):
             chosen = {"Both": axes.printed[axis.name]}
-        told = [f"*{where}*: {_of_option(axis.options[one])}." for where, one in chosen.items() if one]
+        parts = [f"*{where}*: {_of_option(axis.options[one])}." for where, one in chosen.items() if one]
         if others := [one for one in axis.options.values() if one.name not in chosen.values()]:
-            told.append(f"*Also tried*: {_named(others)}.")
-        lines.append(f"- {' '.join([asked(axis), *told])}\n")
+            parts.append(f"*Also tried*: {_named(others)}.")
+        lines.append(f"- {' '.join([asked(axis), *parts])}\n")
     if axes.inferred:
         names = ", ".join(f"`{name}`" for name in axes.fitted_on)
         lines.append(f"\nFitted on {f'{names} alone' if names else 'nothing that is claimed'}.\n")

@@ -57,11 +57,11 @@ def compare(a: Run, b: Run, progress: Progress = silent) -> list[Difference]:
     """
     scales = {run.place: _scale(run) for run in (a, b)}
     if len({*scales.values()} - {""}) > 1:
-        told = ", ".join(f"{place} is of scale {scale}" for place, scale in scales.items())
+        text = ", ".join(f"{place} is of scale {scale}" for place, scale in scales.items())
         kept = (
             "; tests/golden/small.csv has the references of small runs" if "small" in scales.values() else ""
         )
-        raise DataError(f"{told}: compare runs of one scale{kept}")
+        raise DataError(f"{text}: compare runs of one scale{kept}")
     shared = papers(a) & papers(b)
     if not shared:
         raise DataError(f"{a.place} and {b.place} have no paper in common: there is nothing to compare")
@@ -140,10 +140,10 @@ def _history(name: str, a: bytes, b: bytes, causes: Causes) -> Iterator[Differen
     sensitive = "chaotic" in ours and bool(ours["chaotic"].astype(bool).any())
     columns = list(frames.columns(ours, theirs))
     for one in columns:
-        told = f"{one.text}; some of its runs are sensitive to rounding" if sensitive else one.text
+        text = f"{one.text}; some of its runs are sensitive to rounding" if sensitive else one.text
         found = Difference("history", name, one.name, one.outcome)
         if one.outcome != IDENTICAL:
-            found = found._replace(share=one.share, text=told, at=one.at, by_perturbed=one.by_perturbed)
+            found = found._replace(share=one.share, text=text, at=one.at, by_perturbed=one.by_perturbed)
             found = found._replace(cause=in_words(origins))
         yield found
     if all(one.outcome == IDENTICAL for one in columns) and _is_another(origins):

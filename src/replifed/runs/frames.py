@@ -24,8 +24,8 @@ IDENTICAL, WITHIN, MOVED, MISSING = "identical", "within tolerance", "moved", "m
 class Column(NamedTuple):
     """Outcome of a column.
 
-    `share` is the largest difference as a multiple of what is allowed, `at` its row; `by_twins` says that it
-    is allowed only since the run differs as much from its perturbed runs.
+    `share` is the largest difference as a multiple of what is allowed, `at` its row; `by_perturbed` says that
+    it is allowed only since the run differs as much from its perturbed runs.
     """
 
     name: str
@@ -63,7 +63,7 @@ def _column(name: str, a: pd.DataFrame, b: pd.DataFrame, runs: Sequence[Callable
         return Column(name, IDENTICAL)
     x, y = _numbers(a[name]), _numbers(b[name])
     if x is None or y is None:
-        return _texts(name, _words(a[name]), _words(b[name]))
+        return _texts(name, _as_text(a[name]), _as_text(b[name]))
     with np.errstate(invalid="ignore", divide="ignore"):
         same = (x == y) | (np.isnan(x) & np.isnan(y))
         distance = np.where(same, 0.0, np.abs(x - y))
@@ -100,7 +100,7 @@ def _numbers(values: pd.Series) -> NDArray | None:
     )
 
 
-def _words(values: pd.Series) -> NDArray:
+def _as_text(values: pd.Series) -> NDArray:
     """Values as text, numbers among them all in one notation."""
     import pandas as pd
 

@@ -15,8 +15,9 @@ from replifed.parts import COMPARE, COMPARED
 from replifed.runs.opened import Run, members_of, open_run
 from replifed.store.histories import read_history
 
-# Folders below which runs of a comparison lie: its own, those that it shares, and those taken from elsewhere.
-_SECTIONS = (COMPARE, COMPARED, "lent")
+# Folders below which runs of a comparison lie: its own, those that it shares, and those that it reused, also
+# where a file made before calls these lent.
+_SECTIONS = (COMPARE, COMPARED, "reused", "lent")
 _PLACE = re.compile(
     rf"(?P<before>(?:.*/)?)(?P<section>{'|'.join(_SECTIONS)})/(?P<experiment>\w+)/"
     r"(?P<name>\w+\.parquet|\w+\.tuned\.json|\w+\.json|partition\.npz)"

@@ -126,12 +126,12 @@ def dataset(given: Mapping[str, Any]) -> dict[str, Any]:
 
     try:
         checked = main.CustomDataset.model_validate(dict(given)).plain()
-        faults = [*partitions.dataset_faults(checked, form_of(checked), named=False, requested=True)]
+        errors = [*partitions.dataset_errors(checked, form_of(checked), named=False, requested=True)]
     except ValidationError as error:
         found = errors_in(error, main.CustomDataset, ())
-        faults = [(".".join(map(str, path)), text) for path, text in found]
-    if faults:
-        raise ConfigError("; ".join(f"{key}: {text}" for key, text in faults))
+        errors = [(".".join(map(str, path)), text) for path, text in found]
+    if errors:
+        raise ConfigError("; ".join(f"{key}: {text}" for key, text in errors))
     return checked
 
 

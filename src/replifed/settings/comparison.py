@@ -79,7 +79,7 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
     if "test" in requested:
         artefacts["accuracy"] = artefacts["fig1"]
         artefacts["accuracies"] = {**artefacts["accuracy"], "kind": "table"}
-    extra = _tracks(experiments, requested, artefacts)
+    extra = tracks.added(experiments, requested, artefacts)
     if designs:
         varied = {key: one for design in designs.values() for key, one in design.experiments.items()}
         runs = {key: one["methods"] for key, one in varied.items()}
@@ -90,31 +90,6 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
     experiments |= extra
     section = {"seed": config[COMPARED]["seed"], "together": "artefacts"}
     return {**section, "experiments": experiments, "artefacts": artefacts}
-
-
-def _tracks(
-    experiments: Mapping[str, Any], requested: Mapping[str, Any], artefacts: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the experiments of other tracks, and add their tables."""
-    found: dict[str, Any] = {}
-    for kind, make in (("studies", tracks.studies), ("untuned", tracks.untuned)):
-        of = {name: make(name, one, requested, one["methods"]) for name, one in experiments.items()}
-        of = {name: made for name, made in of.items() if made}
-        if not of:
-            continue
-        new = {name: one for made in of.values() for name, one in made.items()}
-        runs = {name: one["methods"] for name, one in {**experiments, **new}.items() if one["methods"]}
-        if kind == "studies":
-            options: dict[str, Any] = {"studies": {name: list(made) for name, made in of.items()}}
-            entry = {"kind": "table", "runs": runs, "tuned": runs, "settings": options}
-        else:
-            methods = list(dict.fromkeys(method for name in of for method in experiments[name]["methods"]))
-            options = {"untuned": {name: next(iter(made)) for name, made in of.items()}}
-            options["said"] = tracks.said(methods)
-            entry = {"kind": "table", "runs": runs, "settings": options}
-        artefacts[kind] = entry
-        found |= new
-    return found
 
 
 def shown(
@@ -244,10 +219,10 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
         if requested or config.get("methods"):
             yield ("papers",), f"a comparison needs {COMPARED} among the papers"
         return
-    found = [*_missing_files(datasets)] or [*_client_faults(datasets, "partition" in requested)]
+    found = [*_missing_files(datasets)] or [*_client_errors(datasets, "partition" in requested)]
     # Of what is stated alone; each problem's own partition comes below.
     alone = {key: requested[key] for key in partitions.KEYS if key in requested and "partition" in requested}
-    found += [(("comparison", key), text) for key, text in partitions.faults(alone)]
+    found += [(("comparison", key), text) for key, text in partitions.errors(alone)]
     if found:  # no problem can be made of these
         yield from found
         return
@@ -284,12 +259,12 @@ def errors(config: Mapping[str, Any]) -> Iterator[Error]:
         yield from variations.errors(requested, [*config.get("methods", {}), *_against(one, requested)])
 
 
-def _client_faults(datasets: Mapping[str, Any], requested: bool) -> Iterator[Error]:
+def _client_errors(datasets: Mapping[str, Any], requested: bool) -> Iterator[Error]:
     if datasets:
         from replifed.data.own import form_of, names_clients
 
         for name, one in datasets.items():
-            for key, text in partitions.dataset_faults(one, form_of(one), names_clients(one), requested):
+            for key, text in partitions.dataset_errors(one, form_of(one), names_clients(one), requested):
                 yield ("datasets", name, key), text
 
 
@@ -304,7 +279,7 @@ def _unsplittable(requested: Mapping[str, Any], problems: Mapping[str, Any]) -> 
             )
             continue
         built_in = CATALOGUE.get(one["dataset"])
-        for key, text in partitions.faults(changes, partitions.stated(one["partition"])["partition"]):
+        for key, text in partitions.errors(changes, partitions.stated(one["partition"])["partition"]):
             yield ("comparison", key), f"{name}: {text}"
         if built_in and changes.get("partition") == "given" and not built_in.natural:
             yield (

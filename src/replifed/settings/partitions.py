@@ -119,10 +119,10 @@ def split_anew(
     return re.sub("[^a-z0-9]+", "_", "_".join(words)), changed
 
 
-def faults(keys: Mapping[str, Any], before: str = "kmeans") -> Iterator[tuple[str, str]]:
+def errors(keys: Mapping[str, Any], before: str = "kmeans") -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the keys partition, clients and sizes of a data set or the comparison.
 
-    A fault is the key and a text. `before` is the partition where none is stated.
+    An error is the key and a text. `before` is the partition where none is stated.
     """
     key = "partition"
     try:
@@ -136,7 +136,7 @@ def faults(keys: Mapping[str, Any], before: str = "kmeans") -> Iterator[tuple[st
         yield "sizes", f"{keys['sizes']} is not allowed with the partition {kind}; set iid, or another one"
 
 
-def dataset_faults(
+def dataset_errors(
     one: Mapping[str, Any], form: str, named: bool, requested: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the clients of a custom data set, a key and a text each.
@@ -144,7 +144,7 @@ def dataset_faults(
     `form` is that of its file; `named` is true if that names clients, and `requested` if the comparison
     states a partition for all data.
     """
-    yield from faults(one)
+    yield from errors(one)
     for key in ("client", "label", "drop", "categories"):
         if key in one and form not in _WITH_COLUMNS:
             names = one[key] if isinstance(one[key], str) else ", ".join(one[key])

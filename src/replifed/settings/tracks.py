@@ -5,12 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from replifed.algorithms.registry import theory_of, tunes, without_theory
 from replifed.settings.messages import Error
 
-# `algorithms.theory` is imported where a track is asked for: it needs numerics, for which others would wait.
+
+def added(
+    experiments: Mapping[str, Any], requested: Mapping[str, Any], artefacts: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the experiments of other tracks, and add their tables."""
+    found: dict[str, Any] = {}
+    for kind, make in (("studies", _studies), ("untuned", _untuned)):
+        of = {name: make(name, one, requested, one["methods"]) for name, one in experiments.items()}
+        of = {name: made for name, made in of.items() if made}
+        if not of:
+            continue
+        new = {name: one for made in of.values() for name, one in made.items()}
+        runs = {name: one["methods"] for name, one in {**experiments, **new}.items() if one["methods"]}
+        if kind == "studies":
+            options: dict[str, Any] = {"studies": {name: list(made) for name, made in of.items()}}
+            entry = {"kind": "table", "runs": runs, "tuned": runs, "settings": options}
+        else:
+            methods = list(dict.fromkeys(method for name in of for method in experiments[name]["methods"]))
+            options = {"untuned": {name: next(iter(made)) for name, made in of.items()}}
+            options["said"] = said(methods)
+            entry = {"kind": "table", "runs": runs, "settings": options}
+        artefacts[kind] = entry
+        found |= new
+    return found
 
 
-def studies(
+def _studies(
     name: str, problem: Mapping[str, Any], requested: Mapping[str, Any], methods: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     """Return the experiments that repeat the searches of a problem on other repetitions, by name.
@@ -19,8 +43,6 @@ def studies(
     """
     count, found = requested.get("studies", 1), {}
     if count > 1:
-        from replifed.algorithms.theory import tunes
-
         tuning, searched = problem["tuning"], [method for method in methods if tunes(method)]
         first = max([*problem["replicates"], *tuning["replicates"]]) + 1
         for study in range(2, count + 1):
@@ -31,14 +53,12 @@ def studies(
     return found
 
 
-def untuned(
+def _untuned(
     name: str, problem: Mapping[str, Any], requested: Mapping[str, Any], methods: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     """Return the experiment without searches, by name, if requested: of methods whose theory says how."""
     if not requested.get("untuned"):
         return {}
-    from replifed.algorithms.theory import theory_of, tunes
-
     by_theory = [method for method in methods if tunes(method) and theory_of(method)]
     one = {key: value for key, value in problem.items() if key != "tuning"}
     return {f"{name}_untuned": {**one, "untuned": True, "methods": by_theory}}
@@ -46,8 +66,6 @@ def untuned(
 
 def said(methods: Sequence[str]) -> dict[str, str]:
     """Return what theory says of each method, or why it does not; "" of those with nothing to tune."""
-    from replifed.algorithms.theory import theory_of, tunes, without_theory
-
     return {name: (theory_of(name) if tunes(name) else "") or without_theory(name) for name in methods}
 
 
@@ -55,8 +73,6 @@ def errors(requested: Mapping[str, Any], methods: Sequence[str]) -> Iterator[Err
     """Yield tracks without a method."""
     if not methods or not (requested.get("studies", 1) > 1 or requested.get("untuned")):
         return
-    from replifed.algorithms.theory import tunes, without_theory
-
     if requested.get("studies", 1) > 1 and not any(map(tunes, methods)):
         yield ("comparison", "studies"), f"of {', '.join(methods)} none has a number to tune"
     if requested.get("untuned") and all(map(without_theory, methods)):

@@ -1,8 +1,8 @@
 """Design of `replifed compare --vary`: a problem of the comparison under other settings that could be meant.
 
 Local steps, partition and ridge need runs of their own, of all combinations of their options: then every
-option meets the same cells, and the share of cells that a method leads tells options apart without a model.
-Targets and widths of a float are read from the recorded histories.
+option meets the same configurations, and the share of these that a method leads tells options apart without
+a model. Targets and widths of a float are read from the recorded histories.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from replifed.algorithms.registry import method_class
 from replifed.settings import partitions
 from replifed.settings.messages import Error
 
-MOST_RIVALS = 3
+MOST_COMPETITORS = 3
 # Of the ledger: bits of a float.
 _COUNTED = 32
 # Settings of a method by which it takes local steps.
@@ -132,14 +132,15 @@ class Design:
 
 
 def errors(requested: Mapping[str, Any], methods: Sequence[str]) -> Iterator[Error]:
-    """Yield too many or too few rivals, and partitions that are none."""
-    first, *rivals = methods or [""]
-    if not rivals:
-        yield ("comparison", "against"), "vary takes at least one rival; name it, such as fedavg"
-    elif len(rivals) > MOST_RIVALS:
-        text = f"vary takes {first} and at most {MOST_RIVALS} rivals, not {len(rivals)}; name fewer"
+    """Yield too many or too few competitors, and partitions that are none."""
+    first, *competitors = methods or [""]
+    if not competitors:
+        yield ("comparison", "against"), "vary takes at least one competitor; name it, such as fedavg"
+    elif len(competitors) > MOST_COMPETITORS:
+        most = f"at most {MOST_COMPETITORS} competitors"
+        text = f"vary takes {first} and {most}, not {len(competitors)}; name fewer"
         yield ("comparison", "against"), text
     for name in requested["vary"].get("partition", ()):
         split = {key: requested[key] for key in ("clients", "sizes") if key in requested}
-        for _, text in partitions.faults({**split, "partition": name}):
+        for _, text in partitions.errors({**split, "partition": name}):
             yield ("comparison", "vary"), f"partition: {text}"

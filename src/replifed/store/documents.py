@@ -31,9 +31,9 @@ class _Loader(yaml.CSafeLoader):  # the C parser is ten times faster, and every 
         seen = set()
         for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             if (kind := key.tag.rpartition(":")[2]) in ("timestamp", "binary"):
-                raise _fault(f"the key {key.value!r} is a {kind}; put it in quotes", key.start_mark)
+                raise _error(f"the key {key.value!r} is a {kind}; put it in quotes", key.start_mark)
             if (key.tag, key.value) in seen:
-                raise _fault(f"the key {key.value!r} stands twice; remove one", key.start_mark)
+                raise _error(f"the key {key.value!r} stands twice; remove one", key.start_mark)
             seen.add((key.tag, key.value))
         merged, own = [], []
         for key, value in node.value:
@@ -43,7 +43,7 @@ class _Loader(yaml.CSafeLoader):  # the C parser is ten times faster, and every 
             # The last of a key counts: of several mappings, YAML's merge takes the first that has it.
             for one in reversed(value.value) if isinstance(value, yaml.SequenceNode) else [value]:
                 if not isinstance(one, yaml.MappingNode):
-                    raise _fault("<< merges a mapping, or a list of mappings", one.start_mark)
+                    raise _error("<< merges a mapping, or a list of mappings", one.start_mark)
                 self.flatten_mapping(one)
                 merged += one.value
         node.value = merged + own
@@ -58,7 +58,7 @@ def _guarded(construct: Callable[..., Any]) -> Callable[..., Any]:
         except yaml.YAMLError:
             raise
         except Exception as error:
-            raise _fault(
+            raise _error(
                 f"{str(node.value)[:60]!r} is no {node.tag.rpartition(':')[2]}", node.start_mark
             ) from error
 
@@ -81,7 +81,7 @@ def load(text: str) -> Any:
     return yaml.load(text, Loader=_Loader)
 
 
-def _fault(text: str, mark: Any) -> yaml.YAMLError:
+def _error(text: str, mark: Any) -> yaml.YAMLError:
     return yaml.constructor.ConstructorError(None, None, text, mark)
 
 
@@ -96,7 +96,7 @@ def _check(text: str) -> None:
         if isinstance(event, yaml.AliasEvent):
             size = sizes.get(event.anchor, 0)  # one that is unknown is the parser's error
             if size is None:
-                raise _fault(f"*{event.anchor} refers to what it stands in", event.start_mark)
+                raise _error(f"*{event.anchor} refers to what it stands in", event.start_mark)
             count += size
         elif isinstance(event, yaml.CollectionStartEvent):
             around.append((event.anchor, count))
@@ -112,8 +112,8 @@ def _check(text: str) -> None:
             if event.anchor:
                 sizes[event.anchor] = 1
             if event.implicit[0] and len(event.value) > _DIGITS and event.value[0] in "+-.0123456789":
-                raise _fault(f"a number of {len(event.value)} digits", event.start_mark)
+                raise _error(f"a number of {len(event.value)} digits", event.start_mark)
         if len(around) > _DEPTH:
-            raise _fault(f"more than {_DEPTH} lists or mappings in each other", event.start_mark)
+            raise _error(f"more than {_DEPTH} lists or mappings in each other", event.start_mark)
         if count > _NODES:
-            raise _fault(f"more than {_NODES} values, with those that aliases repeat", event.start_mark)
+            raise _error(f"more than {_NODES} values, with those that aliases repeat", event.start_mark)

@@ -10,6 +10,7 @@ from pathlib import Path
 from replifed.errors import ConfigError
 from replifed.store.atomic import make_folder
 
+EXISTS = "exists already; remove it, or choose another name"
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
@@ -23,7 +24,7 @@ def new_folder(folder: Path) -> Iterator[None]:
         It exists already.
     """
     if folder.exists():
-        raise ConfigError(f"{folder} exists already; remove it, or choose another name")
+        raise ConfigError(f"{folder} {EXISTS}")
     make_folder(folder)
     try:
         yield

@@ -90,7 +90,7 @@ def remake(path: Path) -> str:
     if path.parent.parent.name == "raw":  # fetching keeps existing files, so it has to go first
         dataset = path.parent.with_name(f"{path.parent.name}.json")
         return f"rm {shlex.quote(str(path))} && {snakemake(dataset, '--force')}"
-    if path.parent.parent.name == "lent":  # by the reference run
+    if path.parent.parent.name == "reused":  # by the reference run
         return f"rm {shlex.quote(str(path))} && replifed compare ARGUMENTS"
     return snakemake(path, "--force")
 

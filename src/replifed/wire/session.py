@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replifed.algorithms.base import full_only
 from replifed.errors import ReplifedError
 from replifed.network.participation import MANY, Participation
 from replifed.randomness import Streams
@@ -65,8 +66,7 @@ class Session:
         if self.facts.n_clients > MANY:
             raise ReplifedError(f"{self.facts.n_clients} clients on the wire: at most {MANY}")
         if self.cohort is not None and not self.method.partial_participation:
-            name = type(self.method).__name__
-            raise ReplifedError(f"{name} is defined for full participation only; leave cohorts out")
+            raise ReplifedError(full_only(type(self.method)))
 
     def key(self, up: bool) -> int:
         """Return what messages to the server, or from it, bear of the run: other settings have another."""

@@ -28,7 +28,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 # The folders of what shares of a run leave, until they are joined, and of runs that a comparison takes from
 # the reference (`reuse`).
-SHARES, REUSED = "shares", "lent"
+SHARES, REUSED = "shares", "reused"
 SUFFIXES = {"figure": ("csv", "pdf", "png"), "table": ("csv", "md", "tex")}
 
 
@@ -54,7 +54,7 @@ KINDS = {
     "run": Kind(("{results}/{name}.parquet",), "{name}", minutes=240),
     "share": Kind((f"{{results}}/{SHARES}/{{name}}.parquet",), "{name}", minutes=240),
     "join": Kind(("{results}/{name}.parquet",), "{name}.joined", 1000),
-    "lent": Kind((f"{{results}}/{REUSED}/{{name}}",), ""),  # no rule makes them
+    "reused": Kind((f"{{results}}/{REUSED}/{{name}}",), ""),  # no rule makes them
     **{
         kind: Kind(tuple(f"{{figures}}/{{name}}.{end}" for end in ends), "{name}")
         for kind, ends in SUFFIXES.items()
@@ -426,20 +426,20 @@ def owner(config: Settings, paper: str, experiment: str, method: str = "") -> st
 
 
 def _is_reused(config: Settings, paper: str, name: str) -> bool:
-    return paper == COMPARE and name in (config.get("comparison", {}).get("lent") or ())
+    return paper == COMPARE and name in (config.get("comparison", {}).get("reused") or ())
 
 
 def _search(config: Settings, paper: str, experiment: str, method: str) -> str:
     """Return the key of a search."""
     if _is_reused(config, paper, f"{experiment}/{method}"):
-        return f"lent:{experiment}/{method}.tuned.json"
+        return f"reused:{experiment}/{method}.tuned.json"
     return f"tune:{owner(config, paper, experiment, method)}/{experiment}/{method}"
 
 
 def _history(config: Settings, paper: str, experiment: str, method: str) -> str:
     """Return the key of a run."""
     if _is_reused(config, paper, f"{experiment}/{method}"):
-        return f"lent:{experiment}/{method}.parquet"
+        return f"reused:{experiment}/{method}.parquet"
     section = owner(config, paper, experiment, method)
     kind = "run" if shares(config[section], experiment, method) == 1 else "join"
     return f"{kind}:{section}/{experiment}/{method}"
@@ -475,13 +475,13 @@ def _inputs(config: Settings, paper: str, inputs: Iterable[str]) -> dict[str, st
 
 def _report_settings(config: Settings, papers: Sequence[str]) -> dict[str, Any]:
     """Return the artefacts and settings of experiments that a report shows."""
-    lent = config.get("comparison", {}).get("lent")
+    reused = config.get("comparison", {}).get("reused")
     sections = {
         paper: {
             "artefacts": needs.artefacts(config[paper]),
             "not_computed": config[paper].get("not_computed", {}),
             "experiments": shown_experiments(config[paper]),
-            **({"lent": lent} if lent and paper == COMPARE else {}),
+            **({"reused": reused} if reused and paper == COMPARE else {}),
         }
         for paper in papers
     }

@@ -46,10 +46,10 @@ def merge(sources: Sequence[Recorded], out: Path, time: str | None, made_by: str
     problems = [{name for name, _ in one.runs() if not _TRACK.search(name)} for one in sources]
     shared = sorted(set.intersection(*problems))
     if not shared:
-        told = ", ".join(
+        text = ", ".join(
             f"{one.place} is on {', '.join(sorted(of))}" for one, of in zip(sources, problems, strict=True)
         )
-        raise DataError(f"{told}: they have no problem in common")
+        raise DataError(f"{text}: they have no problem in common")
     runs = _runs(sources, shared)
     experiments = {experiment: _settings(runs, experiment) for experiment in shared}
     for first, second in pairwise(sources):

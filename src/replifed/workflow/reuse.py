@@ -199,7 +199,7 @@ def _copy(config: Mapping[str, Any], experiment: str, method: str, source: Recor
     for suffix in (".parquet", ".tuned.json"):
         content = source.content(experiment, f"{method}{suffix}")
         if content is not None:
-            file = Path(files("lent", f"{experiment}/{method}{suffix}", config["paths"])[0])
+            file = Path(files("reused", f"{experiment}/{method}{suffix}", config["paths"])[0])
             if (
                 not file.is_file() or file.read_bytes() != content
             ):  # else its time stays, and no figure is made anew

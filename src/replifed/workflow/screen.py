@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 
 from replifed.errors import counted
-from replifed.progress_bar import CLEAR, bar, redraws
+from replifed.progress import CLEAR, bar, redraws
 from replifed.workflow import running
 from replifed.workflow.costs import duration
 

@@ -10,7 +10,7 @@ import pandas as pd
 from replifed.algorithms.base import without_form
 from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.figures.artefact import Made
-from replifed.figures.lines import Line, numbered, told_apart
+from replifed.figures.lines import Line, distinguished, numbered
 from replifed.papers.cross import paper
 
 _CAPTION = (
@@ -32,7 +32,7 @@ def lines_of(frame: pd.DataFrame) -> dict[str, Line]:
     known = paper.registered_lines()
     unknown = [name for name in shown if name not in known]  # of a comparison that was made elsewhere
     known |= {name: numbered(k)._replace(label=name, width=2.4) for k, name in enumerate(unknown)}
-    every = told_apart(known, shown)
+    every = distinguished(known, shown)
     experiments = frame["experiment" if "experiment" in frame else "problem"]
     if not experiments.astype(str).str.contains("_cohort_").any():
         return every

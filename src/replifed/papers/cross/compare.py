@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from replifed.claims.curves import within_reach
 from replifed.claims.pairs import matrix
 from replifed.figures.artefact import Grid, Made, X, by_name
-from replifed.papers.cross import accuracy, clients, cohorts, latex, told, tracks, vary, where
+from replifed.papers.cross import accuracy, clients, cohorts, latex, ranking, tracks, vary, where
 from replifed.papers.cross.figures import figure, gaps, reached
 from replifed.papers.cross.fixed import with_fixed
 from replifed.papers.cross.paper import FAIR
@@ -47,7 +47,7 @@ _OWN = (
 _NO_PAIRS = {"no pairs": pd.DataFrame({"method": ["one method has none to be compared with"]})}
 
 
-BEST, BOXES = told.artefacts(_targets)
+BEST, BOXES = ranking.artefacts(_targets)
 
 
 class Compared(Grid):
@@ -106,7 +106,7 @@ TABLES = by_name(
         "Gap at the end, and use until it stays at a target",
         f"In the order of rounds, and then of gaps. Not tuned: what no search chose. {USED} {_REACHED} "
         f"{AUDITED} {FAIR} {_OWN}",
-        lambda inputs: with_fixed(told.placed(timed(inputs), _targets), inputs),
+        lambda inputs: with_fixed(ranking.placed(timed(inputs), _targets), inputs),
         lambda frame: render_used(frame, cohorts.labels_of(frame), ranked=True),
         latex=latex.used,
     ),

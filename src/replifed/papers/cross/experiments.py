@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from replifed.algorithms.registry import BUILT_IN, method_class
+from replifed.algorithms.registry import BUILT_IN, method_class, tunes
 from replifed.engine.accuracy import ACCURACY, NEW, WORST, TestSet
 from replifed.engine.perturbed import PERTURBED
 from replifed.engine.plans import Planned, execute
@@ -24,7 +24,7 @@ from replifed.network.fading import Constant
 from replifed.network.ledger import dense_bits
 from replifed.network.participation import weighted_view
 from replifed.papers.cross.held_out import Held
-from replifed.papers.cross.methods import algorithm, asked_for, law, tunes, width
+from replifed.papers.cross.methods import algorithm, asked_for, law, width
 from replifed.papers.cross.problems import Regression, SparseRegression, problem, solution
 from replifed.progress import Progress, silent
 

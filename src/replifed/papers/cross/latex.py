@@ -11,7 +11,7 @@ import pandas as pd
 from replifed.claims.pairs import EVERY_USE
 from replifed.papers.cross import paper
 from replifed.papers.cross.cohorts import labels_of
-from replifed.papers.cross.told import BEST, TIED
+from replifed.papers.cross.ranking import BEST, TIED
 
 # Below which differences of gaps are rounding (`experiments`), and curves of a method say nothing more.
 FLOOR, _FLOOR_SAID = 1e-12, "1e-12"
@@ -39,7 +39,7 @@ class _Column(NamedTuple):
 
 
 def used(frame: pd.DataFrame, note: str = "") -> str:
-    """Return the table of uses (`told.placed`): of one data set all uses, of several a table a use.
+    """Return the table of uses (`ranking.placed`): of one data set all uses, of several a table a use.
 
     `note` is a remark on data and scale, in the caption.
     """

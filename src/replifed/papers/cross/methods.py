@@ -14,14 +14,11 @@ from numpy.typing import NDArray
 
 from replifed.algorithms.base import Conditions, compared, without_form
 from replifed.algorithms.registry import method_class
-from replifed.algorithms.theory import by_theory, tunes
 from replifed.network.participation import Asked
 from replifed.problems.dense import DenseLinearModel
 
 if TYPE_CHECKING:
     from replifed.papers.cross.settings import Common
-
-__all__ = ["algorithm", "asked_for", "law", "tunes", "width"]
 
 
 def law(name: str, problem: Any, settings: Common) -> Any:
@@ -58,8 +55,8 @@ def algorithm(name: str, multiple: NDArray, problem: DenseLinearModel, settings:
         l1=getattr(problem, "l1", 0.0),
         cohort=getattr(law(name, problem, settings), "size", None),
     )
-    if settings.untuned:
-        multiple = multiple * by_theory(name, given)
+    if settings.untuned and hasattr(method, "theory_multiple"):
+        multiple = multiple * np.asarray(method.theory_multiple(given))
     return compared(method, multiple, given)
 
 

@@ -123,16 +123,16 @@ def show_untuned(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def _line(row: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, str]:
     run = not np.isnan(row["rank_untuned"])
 
-    def told(name: str, track: str) -> str:
+    def shown(name: str, track: str) -> str:
         value = row[f"{name}_{track}"]
         return f"{value:.3g}" if np.isfinite(value) else "–"
 
     return {
         "method": named.get(row["method"], row["method"]),
-        "rank tuned": told("rank", "tuned"),
-        "rank untuned": told("rank", "untuned") if run else "not run",
-        "rounds tuned, untuned": f"{told('rounds', 'tuned')}, {told('rounds', 'untuned')}",
-        "gap tuned, untuned": f"{told('gap', 'tuned')}, {told('gap', 'untuned')}",
+        "rank tuned": shown("rank", "tuned"),
+        "rank untuned": shown("rank", "untuned") if run else "not run",
+        "rounds tuned, untuned": f"{shown('rounds', 'tuned')}, {shown('rounds', 'untuned')}",
+        "gap tuned, untuned": f"{shown('gap', 'tuned')}, {shown('gap', 'untuned')}",
         "parameters by theory": row["theory"],
     }
 

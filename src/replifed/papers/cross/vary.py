@@ -1,4 +1,4 @@
-"""The comparison under other settings: who leads in how many cells, and which axis turns it."""
+"""The comparison under other settings: who leads in how many configurations, and which axis turns it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from replifed.figures.style import canvas, legend, styled
 from replifed.network.ledger import BITS_PER_VALUE
 from replifed.papers.cross import paper
 
-# Columns of the cells, and their names in words.
+# Columns of the configurations, and their names in words.
 AXES = {
     "local_steps": "local steps",
     "partition": "partition",
@@ -28,14 +28,14 @@ AXES = {
     "ledger": "ledger",
 }
 
-_CELLS = (
-    "A cell is one way to make the comparison: local steps, partition and ridge, of which all combinations "
-    "are run, each method tuned anew with the same budget; and target and ledger, which are read from the "
-    "recorded runs. A cell is told as in the table of pairs: use until the gap stays at the target, paired "
-    "over seeds, with Holm's correction over the pairs and targets of a run; where neither method gets there "
-    "on more than half of its seeds, the gap at the end decides. A tie is a ratio below 1.05; a cell is open "
-    "where runs that never got there could turn it. At another width of a float all bits scale, but for "
-    "those that a quantising method sends to the server beyond a model of floats."
+_CONFIGURATIONS = (
+    "A configuration is one way to make the comparison: local steps, partition and ridge, of which all "
+    "combinations are run, each method tuned anew with the same budget; and target and ledger, which are "
+    "read from the recorded runs. It is judged as in the table of pairs: use until the gap stays at the "
+    "target, paired over seeds, with Holm's correction over the pairs and targets of a run; where neither "
+    "method gets there on more than half of its seeds, the gap at the end decides. A tie is a ratio below "
+    "1.05; open is where runs that never got there could turn it. At another width of a float all bits "
+    "scale, but for those that a quantising method sends to the server beyond a model of floats."
 )
 
 
@@ -52,8 +52,8 @@ def at_width(method: str, history: pd.DataFrame, width: int) -> pd.DataFrame:
     return history.assign(bits_up=up + more * floats, bits_down=history["bits_down"] * (1 + more))
 
 
-def cells(inputs: Any) -> pd.DataFrame:
-    """All cells of each problem: a row a rival and combination of options, as `claims.variations.orders`."""
+def configurations(inputs: Any) -> pd.DataFrame:
+    """A row a competitor and combination of options on each problem, as `claims.variations.orders`."""
     frames = []
     for problem, design in inputs.options.designs.items():
         for experiment, point in design["points"].items():
@@ -124,25 +124,25 @@ def _draw(frame: pd.DataFrame) -> Figure:
         for ax in (above, below):
             ax.set_xlim(-0.8, len(ordered) - 0.2)
             ax.set_xticks([])
-    panels[-1].set_xlabel("\n".join(["cells, sorted by the difference", *note.split("; ")]))
+    panels[-1].set_xlabel("\n".join(["configurations, sorted by the difference", *note.split("; ")]))
     legend(made, _explained())
     return made
 
 
 def _explained() -> list[Line]:
-    lines = [Line(f"{name} the rival", colour, "none", "o") for name, colour in _COLOURS.items()]
+    lines = [Line(f"{name} the competitor", colour, "none", "o") for name, colour in _COLOURS.items()]
     lines.append(Line("tie, or open", GREY, "none", "o"))
     lines.append(Line("not decided", GREY, "none", "o", filled=False))
     return [*lines, Line("by the gap at the end", GREY, "none", "D")]
 
 
-def _effects(ax: Axes, cells: pd.DataFrame) -> None:
+def _effects(ax: Axes, frame: pd.DataFrame) -> None:
     """Draw the differences with their intervals, as far as these are known."""
-    difference = cells["difference"].clip(-_MOST, _MOST)
+    difference = frame["difference"].clip(-_MOST, _MOST)
     most = max(_LEAST, 1.15 * difference.abs().max())
-    ends = [pd.to_numeric(cells[name], errors="coerce").fillna(difference) for name in ("ci_low", "ci_high")]
-    ax.vlines(cells.index, *(end.clip(-most, most) for end in ends), color="#BBBBBB", linewidth=0.8)
-    kinds = cells.assign(end=cells["used"] == "gap")
+    ends = [pd.to_numeric(frame[name], errors="coerce").fillna(difference) for name in ("ci_low", "ci_high")]
+    ax.vlines(frame.index, *(end.clip(-most, most) for end in ends), color="#BBBBBB", linewidth=0.8)
+    kinds = frame.assign(end=frame["used"] == "gap")
     for (order, decided, end), part in kinds.groupby(["order", "decided", "end"]):
         colour = _COLOURS.get(order, GREY)
         (points,) = ax.plot(part.index, difference[part.index], "D" if end else "o", color=colour)
@@ -152,15 +152,15 @@ def _effects(ax: Axes, cells: pd.DataFrame) -> None:
     ax.grid(axis="x", visible=False)
 
 
-def _dots(ax: Axes, cells: pd.DataFrame, options: Mapping[str, Sequence[str]]) -> None:
-    """Draw a row an option, an axis below the other, with a dot where a cell has it."""
+def _dots(ax: Axes, frame: pd.DataFrame, options: Mapping[str, Sequence[str]]) -> None:
+    """Draw a row an option, an axis below the other, with a dot where a configuration has it."""
     labels: dict[float, str] = {}
     at = 0.0
     for axis, values in options.items():
         for value in values:
             labels[at] = f"{AXES[axis]}  {value}" if value == values[0] else str(value)
-            here = cells.index[cells[axis] == value]
-            colours = [_COLOURS.get(order, GREY) for order in cells["order"][here]]
+            here = frame.index[frame[axis] == value]
+            colours = [_COLOURS.get(order, GREY) for order in frame["order"][here]]
             ax.scatter(here, np.full(len(here), at), s=26, marker="|", color=colours, linewidths=1.3)
             at -= 1.0
         at -= 0.5
@@ -176,7 +176,7 @@ def _dots(ax: Axes, cells: pd.DataFrame, options: Mapping[str, Sequence[str]]) -
 def _outcomes(inputs: Any) -> pd.DataFrame:
     """A row a pair with its outcome in words, then one an option of each axis."""
     frames, named = [], paper.registered_labels()
-    for (problem, first, second), part in _pairs(cells(inputs)):
+    for (problem, first, second), part in _pairs(configurations(inputs)):
         options = by_option(part, _axes(part))
         names = (named.get(first, first), named.get(second, second))
         words = in_words(names, part, options, AXES)
@@ -211,9 +211,9 @@ def _show(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 PICTURE = Made(
     "vary",
     "The comparison under other settings",
-    f"Differences of decimal logarithms, of what the method needs and what its rival needs, sorted, with "
-    f"95 % intervals; below each cell its options. {_CELLS}",
-    cells,
+    f"Differences of decimal logarithms, of what the method needs and what its competitor needs, sorted, "
+    f"with 95 % intervals; below each configuration its options. {_CONFIGURATIONS}",
+    configurations,
     _draw,
     pages=("experiment",),
     texts=tuple(AXES),
@@ -221,9 +221,9 @@ PICTURE = Made(
 TABLE = Made(
     "vary_axes",
     "Who leads under other settings, and which axis turns it",
-    f"Cells in which the method comes before its rival, or after it, by option; share is that of cells "
-    f"before, with ties and open ones half. The axis that turns the order, or matters most, is that "
-    f"between whose options decided cells differ most, if by a quarter of the cells. {_CELLS}",
+    f"Configurations in which the method comes before its competitor, or after it, by option; share is that "
+    f"before, with ties and open ones half. The axis that turns the order, or matters most, is that between "
+    f"whose options decided configurations differ most, if by a quarter of all. {_CONFIGURATIONS}",
     _outcomes,
     _show,
     texts=("option",),

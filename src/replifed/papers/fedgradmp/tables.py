@@ -78,9 +78,9 @@ def _digits_more(inputs: Inputs) -> pd.DataFrame:
         own = history[(history["reading"] == "own") & (history["round"] > 0.9 * history["round"].max())]
         for variant, runs in own.groupby("variant", sort=False):
             means = runs.groupby("replicate").mean(numeric_only=True)
-            twins = means.filter(like="train_accuracy.").sub(means["train_accuracy"], axis=0).abs()
+            others = means.filter(like="train_accuracy.").sub(means["train_accuracy"], axis=0).abs()
             labels = {"experiment": experiment, "method": method, "variant": variant, "seeds": len(means)}
-            rounding = np.nan_to_num(twins.to_numpy()).max(initial=0.0)
+            rounding = np.nan_to_num(others.to_numpy()).max(initial=0.0)
             rows.append(labels | means[_ACCURACIES].mean().to_dict() | {"rounding": rounding})
     return pd.DataFrame(rows)
 

@@ -64,7 +64,7 @@ LEVEL_READINGS = {"printed": PRINTED, "own": READINGS["own"], "equal": "one step
 
 
 def level_name(level: str) -> str:
-    """Heterogeneity level for people.
+    """Heterogeneity level in words.
 
     >>> level_name("0.1,0.1"), level_name("1.0,1.0"), level_name("")
     ('(0.1, 0.1)', '(1, 1)', '')
@@ -73,7 +73,7 @@ def level_name(level: str) -> str:
 
 
 def experiment_name(experiment: str, level: str = "") -> str:
-    """An experiment, at a level of heterogeneity, for people."""
+    """An experiment, at a level of heterogeneity, in words."""
     return f"{EXPERIMENTS[experiment]} {level_name(level)}".strip()
 
 

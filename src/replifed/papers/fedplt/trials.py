@@ -164,17 +164,17 @@ class Trial:
         array, shape (T, S, G)
             NaN after the end and for runs that are not requested, infinite where a run has diverged.
         """
-        going = np.ones((len(self.replicates), 1), bool) if wanted is None else wanted.copy()
-        number = np.arange(going.size).reshape(going.shape)
-        used = np.asarray(going.any(axis=1))
+        running = np.ones((len(self.replicates), 1), bool) if wanted is None else wanted.copy()
+        number = np.arange(running.size).reshape(running.shape)
+        used = np.asarray(running.any(axis=1))
         sets, problem = np.flatnonzero(used), self.problem if used.all() else self.problem.with_runs(used)
-        errors = np.full((self.rounds + 1, *going.shape), np.nan)
+        errors = np.full((self.rounds + 1, *running.shape), np.nan)
         begin, resume = 0, None
-        while begin < self.rounds and going.any():
+        while begin < self.rounds and running.any():
             # All data sets run the same points: those that go on on any of them.
-            points = np.flatnonzero(going.any(axis=0))
+            points = np.flatnonzero(running.any(axis=0))
             block = np.ix_(sets, points)
-            active = going[block]
+            active = running[block]
 
             def ended(seen: dict[str, NDArray], active: NDArray = active) -> NDArray:
                 return ~active.ravel() | (seen["error"] <= target) | (seen["error"] > _LOST)
@@ -183,7 +183,7 @@ class Trial:
                 of_runs(algorithm, number[block].ravel()),
                 problem,
                 Streams(self.seed, tuple(np.repeat(np.take(self.replicates, sets), len(points)).tolist())),
-                min(begin + _STAGE, self.rounds) if going.shape[1] > 1 else self.rounds,
+                min(begin + _STAGE, self.rounds) if running.shape[1] > 1 else self.rounds,
                 metrics={"error": relative_error(self.solution[sets])},
                 cohort=cohort,
                 until=ended,
@@ -194,9 +194,9 @@ class Trial:
             error[np.logical_or.accumulate(~(error <= _LOST), axis=0)] = np.inf
             # A run that ended in an earlier stage keeps its error while its point goes on elsewhere.
             errors[np.ix_(history.rounds, sets, points)] = np.where(active, error, errors[begin][block])
-            going[block] &= (error[-1] > target) & np.isfinite(error[-1])
+            running[block] &= (error[-1] > target) & np.isfinite(error[-1])
             begin = int(history.rounds[-1])
-            resume = begin, history.take(np.tile(going[block].any(axis=0), len(sets))).state
+            resume = begin, history.take(np.tile(running[block].any(axis=0), len(sets))).state
         return errors[~np.isnan(errors).all(axis=(1, 2))]
 
 

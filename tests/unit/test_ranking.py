@@ -1,4 +1,4 @@
-"""A comparison told for a paper: the best and who is tied, LaTeX, looks of curves, and what was not tuned."""
+"""A comparison for a paper: the best and who is tied, LaTeX, looks of curves, and what was not tuned."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import yaml
 from legible import faults
 from replifed.algorithms.looks import method_lines
 from replifed.algorithms.registry import BUILT_IN
-from replifed.figures.lines import told_apart
+from replifed.figures.lines import distinguished
 from replifed.figures.style import save
-from replifed.papers.cross import compare, latex, told
+from replifed.papers.cross import compare, latex, ranking
 from replifed.papers.cross.fixed import fixed
-from replifed.papers.cross.told import BEHIND, BEST, TIED
+from replifed.papers.cross.ranking import BEHIND, BEST, TIED
 from replifed.parts import typed
 from replifed.report.artefacts import opened
 
@@ -93,12 +93,12 @@ def test_a_single_seed_that_does_not_get_there_ties_nobody():
     for method in ("fedlin", "fedavg"):
         stuck = runs[method]["replicate"] == 3
         runs[method].loc[stuck, "gap"] = runs[method]["gap"].clip(lower=3e-4)
-    frame = told.placed(Inputs({"a9a": runs}), compare._targets)
+    frame = ranking.placed(Inputs({"a9a": runs}), compare._targets)
     assert set(frame["target"]) == {5e-4}
     assert set(frame.loc[frame["method"] == "fedprox", "place"]) == {BEHIND}
 
 
-def test_without_a_target_the_gaps_at_the_end_are_told_apart(tmp_path):
+def test_without_a_target_the_gaps_at_the_end_are_distinguished(tmp_path):
     slow = {"fedlin": run(0.995, 1.0), "fedavg": run(0.999, 1.0)}
     frame = read_back(compare.TABLES["best"], Inputs({"a9a": slow}), tmp_path)
     assert frame[["used", "method"]].to_numpy().tolist() == [["gap", "fedlin"]]
@@ -186,11 +186,11 @@ def test_no_two_curves_share_colour_and_marker():
     rng = np.random.default_rng(0)
     for _ in range(20):
         names = rng.choice(list(every), 11, replace=False)
-        lines = told_apart(every, names)
+        lines = distinguished(every, names)
         assert len({(lines[name].color, lines[name].marker) for name in names}) == 11
         for name in names:
             assert (lines[name].color, lines[name].dashes) == (every[name].color, every[name].dashes)
-    every = told_apart(every, every)
+    every = distinguished(every, every)
     assert len({(line.color, line.marker) for line in every.values()}) == len(every)
 
 
@@ -214,4 +214,4 @@ def test_captions_are_folded_after_three_sentences():
         caption, more = opened(made.caption, 3)
         assert f"{caption} {more}".strip() == made.caption
         assert len(re.findall(r"[.] (?=[A-Z])", caption)) <= 2
-    assert told.BEST == "best"
+    assert ranking.BEST == "best"

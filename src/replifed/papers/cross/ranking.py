@@ -1,4 +1,4 @@
-"""A comparison as a paper tells it: who is best on each data set, and who cannot be told from the best."""
+"""A comparison as a paper shows it: who is best on each data set, and who cannot be told from the best."""
 
 from __future__ import annotations
 
