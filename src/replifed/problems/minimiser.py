@@ -34,8 +34,8 @@ def minimiser(problem: Any, runs: int) -> NDArray:
         Hessians are singular on all data sets, or Newton's method does not converge.
     """
     sets = len(problem.weights)
-    newton_step = _by_factors
-    if isinstance(problem, HessianProducts):
+    newton_step, has_products = _by_factors, isinstance(problem, HessianProducts)
+    if has_products:
         large = problem.dim > _MOST_FACTORED or problem.weights.size * problem.dim**2 > _MOST_ENTRIES
         # The Hessians of C classes take C^2 products of all features, one with a model C.
         if large or problem.loss_function.n_outputs > 1:
