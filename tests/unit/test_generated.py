@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from replifed.cli.check import _words
+from replifed.cli.check import _names
 from replifed.data.generated import generate, settings_of
 from replifed.data.own import read
 from replifed.errors import ConfigError
@@ -47,7 +47,7 @@ def test_other_words_are_refused(path):
 
 
 def test_a_comparison_knows_them_by_name():
-    data = _words("digits,synthetic:0.5,0.5,a9a,synthetic:1,1,deviation,mnist")
+    data = _names("digits,synthetic:0.5,0.5,a9a,synthetic:1,1,deviation,mnist")
     assert data == ["digits", "synthetic:0.5,0.5", "a9a", "synthetic:1,1,deviation", "mnist"]
     config = load(given={"comparison": {"data": data, "against": ["fedavg"]}})
     made = config["compare"]["experiments"]
