@@ -138,7 +138,7 @@ def block_quantise(x: NDArray, uniform: NDArray, bits: int) -> NDArray:
     scale = np.repeat(norm, np.diff([*starts, D]), axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(scale > 0, np.abs(x) / scale, 0.0) * s
-    # A diverging message keeps its infinity or NaN.
+    # An infinity or NaN makes its whole block NaN, so that the run counts as diverged.
     return np.sign(x) * np.floor(ratio + uniform) / s * scale
 
 

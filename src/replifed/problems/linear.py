@@ -88,7 +88,10 @@ def check_ids(client: NDArray, samples: int, clients: int) -> None:
 
 
 def check_clients(sizes: NDArray, weights: NDArray | None, l2: float) -> None:
-    """Reject clients without samples, weights p_i that do not fit `sizes` (S, N), and a negative ridge."""
+    """Reject clients without samples, weights p_i that are no shares, and a negative ridge.
+
+    `sizes` and `weights` are (S, N), for S data sets of N clients; weights are positive and sum to 1.
+    """
     if (sizes < 1).any():
         raise ReplifedError(f"client {np.argwhere(sizes < 1)[0, 1]} holds no sample: leave it out")
     if weights is not None:
