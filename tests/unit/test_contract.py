@@ -28,13 +28,14 @@ from replifed.contract import check_forms, checks, examine, problems
 from replifed.contract.checks import ROWS, Case, close, members
 from replifed.contract.problems import N, make
 from replifed.engine.audit import differences
+from replifed.engine.exchanges import CommonPoints
 from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.fading import Constant
 from replifed.network.ledger import Cost, dense_bits
 from replifed.network.messages import Counted, both_ways
 from replifed.problems import restricted
-from replifed.problems.audited import idle
+from replifed.problems.audited import Call, idle
 from replifed.problems.base import Hessian, LocalSteps, PerClientModels, Smooth
 from replifed.wire.forms.common import average, mean
 from replifed.wire.messages import Dense
@@ -618,6 +619,15 @@ def test_a_loop_over_the_clients_needs_one_exchange():
         case = Case(GoesClientByClient, "dense", partial)
         contract.check_exchanges(case)
         contract.check_books(case)
+
+
+def test_points_that_the_server_holds_are_sent_at_once_and_others_one_by_one():
+    x, y, who = np.ones((1, 3)), np.zeros((1, 3)), np.arange(4)[None]
+    for more, expected in (([], 1), ([x / 2], 2), ([x / 2, x / 3], 3)):
+        points = CommonPoints((x, y))
+        for at in (x, y, *more, *more):
+            points.see(Call("per_client_gradients", [np.repeat(at[:, None], 4, axis=1)], np.arange(1), who))
+        assert points.exchanges == expected
 
 
 def test_who_says_why_may_book_less():
