@@ -34,6 +34,7 @@ from replifed.errors import ConfigError, ReplifedError
 from replifed.network.fading import Constant
 from replifed.network.ledger import Cost, dense_bits
 from replifed.network.messages import Counted, both_ways
+from replifed.network.participation import Participation
 from replifed.problems import restricted
 from replifed.problems.audited import Call, idle
 from replifed.problems.base import Hessian, LocalSteps, PerClientModels, Smooth
@@ -656,6 +657,19 @@ def test_a_counter_changes_no_run_and_counts_what_is_taken():
     ]
     flagged = Case(LooksAtFiftyPoints, "dense").run(3, audited=True).ledger
     assert flagged["exchanges_needed"][-1, 0] == 50 and flagged["exchanges_booked"][-1, 0] == 1
+
+
+def test_a_cohort_that_all_runs_share_is_counted_as_one_of_each():
+    shared, each = (
+        Case(TakesAnotherStep, "dense").run(
+            3,
+            audited=True,
+            cohort=lambda _, n, rows=rows: Participation(np.arange(n) < np.full((rows, 1), 3), None),
+        )
+        for rows in (1, len(ROWS))
+    )
+    for kind, counted in each.ledger.items():
+        np.testing.assert_array_equal(shared.ledger[kind], counted, kind)
 
 
 def test_clients_out_of_the_cohort_are_not_asked():

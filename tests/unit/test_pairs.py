@@ -139,3 +139,5 @@ def test_a_profile_is_the_share_of_targets_reached():
     begin = frame[frame["used"] == "round"].groupby("method").first()
     assert begin["at"].tolist() == [5.0, 5.0]
     assert begin["mean"].to_dict() == pytest.approx({"full": 2 / 3, "half": 1 / 3})
+    copies = profile({"copies": {"a": history(lambda seed: 5, spread=1e-8)}}, TARGETS, {})
+    assert (copies[["low", "high"]].to_numpy() == copies[["mean"]].to_numpy()).all()  # one run
