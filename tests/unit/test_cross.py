@@ -125,25 +125,25 @@ def test_a_method_of_a_step_and_local_steps_joins_by_its_class_alone(problem, mo
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        ("fedavg scaffold fedlin slocalgd", {"step": 0.125, "steps": 5}),
-        ("fedmid feddualavg", {"step": 0.125, "steps": 5, "weight": 0.1}),
-        ("fedht fediterht", {"step": 0.125, "steps": 5, "sparsity": 3}),
+        ("fedavg scaffold fedlin slocalgd", {"step": 1 / 18, "steps": 5}),
+        ("fedmid feddualavg", {"step": 1 / 18, "steps": 5, "weight": 0.1}),
+        ("fedht fediterht", {"step": 1 / 18, "steps": 5, "sparsity": 3}),
         ("fedgradmp", {"sparsity": 3, "local_steps": 1, "inner_steps": 5, "solver": "gd"}),
-        ("gradient_descent", {"step": 1.0}),
-        ("fedadam_server", {"step": 0.25, "steps": 5, "server_step": 0.05}),
+        ("gradient_descent", {"step": 4 / 9}),
+        ("fedadam_server", {"step": 1 / 9, "steps": 5, "server_step": 0.05}),
         ("fedmm", {"beta": 1.0, "decay": 0.0}),
-        ("feddyn", {"alpha": 1.0, "steps": 5}),
-        ("fedplt", {"rho": 0.25, "steps": 5, "weight": 0.8}),
-        ("fedpd", {"eta": 0.25, "steps": 5}),
-        ("fedsplit", {"s": 0.25, "steps": 5}),
-        ("fivegcs", {"gamma": 1 / 128, "tau": 8.0, "steps": 5}),
-        ("led", {"alpha": 0.125, "beta": 0.2, "steps": 5}),
-        ("tamuna", {"gamma": 0.2, "eta": 4 / 35, "steps": 5}),
+        ("feddyn", {"alpha": 3.0, "steps": 5}),
+        ("fedplt", {"rho": 1 / 12, "steps": 5, "weight": 0.8}),
+        ("fedpd", {"eta": 1 / 12, "steps": 5}),
+        ("fedsplit", {"s": 1 / 12, "steps": 5}),
+        ("fivegcs", {"gamma": 1 / 384, "tau": 24.0, "steps": 5}),
+        ("led", {"alpha": 1 / 18, "beta": 0.2, "steps": 5}),
+        ("tamuna", {"gamma": 1 / 13, "eta": 4 / 35, "steps": 5}),
     ],
 )
 def test_settings_of_a_comparison_by_hand(names, expected):
-    """At half the reference value, with moduli 1 and 4, and cohorts of two of eight clients."""
-    given = Conditions(mu=1.0, L=4.0, clients=8, local_steps=5, sparsity=3, l1=0.1, cohort=2)
+    """At half the reference value, with moduli 4 and 9, and cohorts of two of eight clients."""
+    given = Conditions(mu=4.0, L=9.0, clients=8, local_steps=5, sparsity=3, l1=0.1, cohort=2)
     for name in names.split():
         made = compared(method_class(name), np.array(0.5), given)
         within = (getattr(made, "penalty", None), getattr(made, "solver", None), made)
@@ -153,9 +153,9 @@ def test_settings_of_a_comparison_by_hand(names, expected):
 
 
 def test_multiples_of_theory_by_hand():
-    given = Conditions(mu=1.0, L=4.0, clients=8, local_steps=5, sparsity=3, l1=0.0)
+    given = Conditions(mu=4.0, L=9.0, clients=8, local_steps=5, sparsity=3, l1=0.0)
     assert by_theory("fedlin", given) == pytest.approx(1 / 30)
-    assert by_theory("fedpd", given) == pytest.approx((np.sqrt(5) - 1) / 8)
+    assert by_theory("fedpd", given) == pytest.approx((np.sqrt(5) - 1) / 6)
     assert by_theory("fedplt", given) == 1.0
 
 
