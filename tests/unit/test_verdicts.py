@@ -226,6 +226,9 @@ def test_row():
     assert found["measured"] == pytest.approx(5.0)
     assert found["ci_low"] < 5 < found["ci_high"]
     assert found["note"] == "so; tolerance: a round number"
+    for n, few in ((2, True), (19, True), (20, False)):
+        note = row(claim("value", spread(5.0, 0.1, n), rival=9.0))["note"]
+        assert (f"of {n} repetitions alone" in note) == few
 
 
 @pytest.mark.parametrize(
