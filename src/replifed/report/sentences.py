@@ -146,7 +146,7 @@ def in_full(statement: Row, inferred: bool, usual: str) -> str:
         text = f"{worst.get(statement['printed'], 'as printed it is open')}; {text}"
     else:
         text += others_in_words(statement) * (not also)
-    if also:
+    if also and "holds only" not in text:
         text += also_in_words(statement)
     if inferred and statement["inferred"] != statement["printed"] and "inferred" not in text:
         text += f"; in the inferred settings: {statement['inferred']}"
