@@ -191,7 +191,7 @@ def _left_open(axes: Axes, text: str) -> str:
             chosen = {"Printed and inferred": axes.printed[axis.name]}
         parts = [f"*{where}*: {_of_option(axis.options[one])}." for where, one in chosen.items() if one]
         if others := [one for one in axis.options.values() if one.name not in chosen.values()]:
-            parts.append(f"*Also tried*: {_named(others)}.")
+            parts.append(f"*Other options*: {_named(others)}.")
         lines.append(f"- {' '.join([asked(axis), *parts])}\n")
     if axes.inferred:
         names = ", ".join(f"`{name}`" for name in axes.fitted_on)
@@ -212,12 +212,14 @@ def _of_option(option: Option) -> str:
 
 
 def _named(options: Iterable[Option]) -> str:
-    """Names of options, those after each other with one reason not to run them together."""
+    """Options with their grounds, or with the reason why they were not run, once for neighbours."""
     named = []
     for why, group in groupby(options, key=lambda one: one.not_run):
-        names = ", ".join(f"`{one.name}`" for one in group)
-        named.append(f"{names} (not run: {why})" if why else names)
-    return ", ".join(named)
+        if why:
+            named.append(f"{', '.join(f'`{one.name}`' for one in group)} (not run: {why})")
+        else:
+            named += [f"`{one.name}` ({one.grounds})" for one in group]
+    return "; ".join(named)
 
 
 def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims: Sequence[Row]) -> str:
