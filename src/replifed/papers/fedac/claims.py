@@ -280,7 +280,7 @@ def _communication() -> Iterator[Claim]:
 @CLAIM.sentence(
     "speedup",
     "Abstract",
-    "FedAc's speed-up in M is linear with O~(M^(1/3)) rounds, for which FedAvg's analysis asks for O~(M).",
+    "FedAc's speed-up in M is linear with O~(M^(1/3)) rounds, where FedAvg's analysis requires O~(M).",
     main=True,
     evidence=OWN,
     question="We had only your abstract. With your theorem's constants, how many rounds does a linear "
@@ -327,7 +327,7 @@ def _speedup() -> Iterator[Claim]:
     "FedAc's guarantees are stronger for objectives that are third-order smooth.",
     main=True,
     evidence=FORMULA,
-    question="How many rounds does your theorem for third-order smooth objectives ask for on a9a, at "
+    question="How many rounds does your theorem for third-order smooth objectives require on a9a, at "
     "l2 = 1e-3 and M = 64?",
 )
 def _third_order() -> Iterator[Claim]:

@@ -28,7 +28,7 @@ def _theorem13() -> Iterator[Claim]:
 @CLAIM.sentence(
     "remark3.rate",
     "Remark 3, 2",
-    "Where some mu(i) exceeds one, kappa may be below one for few local iterations and above one for many.",
+    "If some mu(i) exceeds one, kappa may be below one for few local iterations and above one for many.",
     evidence="formula",
 )
 def _rate() -> Iterator[Claim]:

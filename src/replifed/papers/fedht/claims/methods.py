@@ -132,7 +132,7 @@ def _theta2() -> Iterator[Claim]:
 @CLAIM.sentence(
     "theory.remark3.condition",
     "Section 4, Remark 3",
-    "theta_2 is smaller than theta_1 if 2 alpha is at most the K-th power of a ratio, less one.",
+    "theta_2 is smaller than theta_1 if 2 alpha is at most the K-th power of a ratio, minus one.",
     evidence="formula",
 )
 def _condition() -> Iterator[Claim]:

@@ -307,8 +307,8 @@ for _what, _data in (("conditioning", "ill-conditioned problems"), ("heterogenei
     "Section I, contribution 3",
     "Q-SHED saves at least 30 % of the rounds without fading.",
     main=True,
-    question="How were coordinates dithered that later bits refined, and at which rounds were Hessians "
-    "computed anew?",
+    question="How did you dither coordinates that later bits refined, and at which rounds did you compute "
+    "Hessians anew?",
 )
 def _at_least() -> Iterator[Claim]:
     for experiment, figure in FIGURES.items():
