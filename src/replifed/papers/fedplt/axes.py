@@ -296,7 +296,7 @@ CLAIM = Statements("fedplt", AXES, _suffix, runs="own runs")
 
 # What a claim that does not come out depends on.
 LOSS = (
-    "it depends on the loss: with the printed mean and standard normal features rates are lower (Fed-PLT's "
+    "the loss decides: with the printed mean and standard normal features rates are lower (Fed-PLT's "
     "{fedplt.table2.fedplt.gradient.all.mean-common.measured:.2f} where {fedplt.table2.fedplt.gradient.all."
     "mean-common.published:.3f} is printed), and local steps reach the exact proximal map sooner"
 )

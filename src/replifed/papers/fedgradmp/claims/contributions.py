@@ -132,7 +132,7 @@ def _conditions() -> Iterator[Claim]:
         "The clients' losses in the experiments have restricted constants with 2 rho^- > rho^+, as Theorem 5 "
         "needs (Figures 1 and 9).",
         measures.conditions_met(*map(settings, names)).needing(*(run(name, "fedgradmp") for name in names)),
-        note="so the theorem promises nothing of the experiments that are said to validate it",
+        note="so the theorem promises nothing about the experiments that are said to validate it",
     )
 
 

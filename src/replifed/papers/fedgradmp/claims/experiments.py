@@ -355,7 +355,7 @@ def _baselines() -> Iterator[Claim]:
             fails="a run that diverges, or comes to rest below one half of the error of its start",
             share=0.5,
             because=MOST,
-            note="for a run that still falls stands the minimiser to which short steps lead; dense models "
+            note="if a run still descends, we take the minimiser to which short steps lead; dense models "
             "diverge at shorter steps than sparse ones",
         )
 
@@ -401,7 +401,7 @@ def _residual_grows() -> Iterator[Claim]:
             "The noisy residual slightly increases with the cohort: it is larger with 30 clients than with "
             "10 (Section V-E).",
             decades(thirty, ten),
-            note="noise is drawn for each client, and more clients average more of it",
+            note="each client has its own noise, and more clients average more of it",
         )
 
 

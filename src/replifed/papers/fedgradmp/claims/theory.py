@@ -21,7 +21,8 @@ def _theorem13() -> Iterator[Claim]:
         "Bounded variances are not essential: Theorem 13 has a linear rate without them, kappa < 1 "
         "(Remark 2).",
         formula(measures.theorem13_contracts),
-        note="of the bound: its kappa is above one for every theta and any losses, and it promises nothing",
+        note="this is about the bound: its kappa is above one for every theta and any losses, so that it "
+        "promises nothing",
     )
 
 

@@ -108,7 +108,7 @@ def _partial_rounds() -> Iterator[Claim]:
         yield reading.claims(unit="e-folds")("table3.rounds").order(
             "With half of the agents fewer rounds are needed than with all, at each data set's best rho.",
             _half_of_the_agents(reading),
-            note="Section VII-A says the opposite, and is right: a round moves half of the agents",
+            note="Section VII-A says the opposite, and is right: a round updates only half of the agents",
         )
 
 

@@ -12,7 +12,9 @@ from replifed.papers.fedplt.axes import CLAIM, Reading, by_agents, on_loss, read
 from replifed.papers.fedplt.measures import at, by_setting, mean_change
 from replifed.papers.fedplt.paper import TABLE3, TABLE4
 
-_NOISE_LEVEL = "how the error was measured is not stated, and without noise the algorithm is exact (Remark 3)"
+_NOISE_LEVEL = (
+    "the text does not state how it measures the error, and without noise the algorithm is exact (Remark 3)"
+)
 _LINEAR = measures.off_line(TABLE3)
 
 

@@ -81,8 +81,8 @@ def _propositions() -> Iterator[Claim]:
             "Where |S| < 1 no distance to the fixed point grows by more than |S| a round (Proposition 1).",
             measures.round_below_norm(splitting),
             fails="a round with a norm above |S|, where |S| is below one",
-            note="|S| as printed; with 1 / rho in eq. (14) it is above one everywhere here; of a round's "
-            "linearisation at the minimiser",
+            note="this uses |S| as printed; with 1 / rho in eq. (14) |S| is above one in all these cases; "
+            "rounds are linearised at the minimiser",
         )
     for name, solver, place in (("rounds", "gradient", 2), ("accelerated", "accelerated", 3)):
         yield _BOUND(f"bounds.{name}", artefact="worst").shape(
