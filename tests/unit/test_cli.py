@@ -107,13 +107,13 @@ WHY = {
         "also in loss: sum; step: own (inferred, fitted on this statement) evidence own runs on data drawn",
         "settings fails in loss: mean; step: own (uncertain)",
         "part of inferred replaces loss: mean runs run:sim/fast run:sim/slow",
-        "[0.501, 0.559] in which the published number is to lie published 0.53, rival 0.7",
+        "[0.501, 0.559] for the published number, at 95 % published 0.53, rival 0.7",
         "among the 2 values of table1 in these settings",
-        "verdict holds: the prediction interval contains the published number, not the rival's",
+        "verdict holds: the prediction interval contains the published number, but not the rival's",
     ],
     "demo.fig3.hangs": [
-        "perturbed holds with the first perturbed runs in place, with the second holds",
-        "verdict inconclusive: runs depend on rounding: the difference is 1.2 times what it moves",
+        "perturbed holds with the first perturbed runs, holds with the second",
+        "verdict inconclusive: runs are sensitive to rounding: the difference is 1.2 times the shift",
     ],
     "demo.fig1.deviates": [
         "since it fails in the printed settings",
@@ -121,7 +121,7 @@ WHY = {
         "demo.stalls: fails claim No run stalls. (shape)",
     ],
     "demo.section5.time": ["demo.section5.time: untestable"],
-    "demo.section6.cohorts": ["demo.section6.cohorts: no statement, its claims only inform"],
+    "demo.section6.cohorts": ["demo.section6.cohorts: no status, since none of its claims counts"],
 }
 
 

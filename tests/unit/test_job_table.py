@@ -90,7 +90,7 @@ def test_a_run_reads_its_data_its_partition_and_its_tuned_step(table):
 def test_jobs_come_after_what_they_read(table):
     seen = set()
     for key, job in table.items():
-        assert seen.issuperset(job.before), key
+        assert seen.issuperset(job.upstream), key
         seen.add(key)
 
 
@@ -101,7 +101,7 @@ def test_jobs_share_a_run_if_it_has_enough_repetitions():
         experiments = CONFIG["fedht"]["experiments"] | {"toy": toy | {"replicates": replicates}}
         shared = planned(together=together, experiments=experiments)
         figure = shared["figure:fedht/fig3"].reads["run:toy/fedht"]
-        return shared, figure, list(shared[figure].before)
+        return shared, figure, list(shared[figure].upstream)
 
     shared, joined, before = shares("artefacts", [1, 2, 3, 4])
     assert (joined, before) == ("join:fedht/toy/fedht", [f"share:fedht/toy/fedht.{n}" for n in (1, 2, 3)])
@@ -225,9 +225,9 @@ def test_jobs_are_grouped_as_far_as_they_are_needed(table, words, used):
 def test_a_group_does_what_the_single_jobs_do(table):
     (job, drawn) = groups(table, "all")
     assert (job.parts, job.memory) == (["toy", "mnist"], 4000)
-    assert job.says == "fedht: run fedht on toy, mnist"
+    assert job.description == "fedht: run fedht on toy, mnist"
     assert job.keys == ("run:fedht/toy/fedht", "tune:fedht/mnist/fedht", "run:fedht/mnist/fedht")
-    assert job.before == ["parse:mnist", "partition:fedht/mnist"]
+    assert job.upstream == ["parse:mnist", "partition:fedht/mnist"]
     assert job.patterns[1] == "results/small/{paper}/mnist/fedht.tuned.json"
     assert (drawn.log, drawn.parts) == ("fedht/artefacts", ["fig1", "fig2", "fig3"])
     (some,) = [

@@ -97,7 +97,7 @@ def test_a_rule_finds_the_table_that_it_made(rule):
     row, statement = judged(claim(numbers))
     assert (row["verdict"], row["options"], row["settings"]) == ("holds", f"rule: {rule}", "")
     assert statement["status"] == "conditional" and re.search(
-        r"one does so by luck in 0\.0\d+ %", row["reason"]
+        r"by chance with probability 0\.0\d+ %", row["reason"]
     )
     other = "best" if rule == "last" else "last"
     row, statement = judged(claim(numbers, other))
@@ -130,7 +130,7 @@ def test_few_digits_are_inconclusive():
     number = f"{by_hand('last', FRAME, 'a'):.0f}"
     row, statement = judged(claim({"a": number}))
     assert (row["verdict"], statement["status"]) == ("inconclusive", "inconclusive")
-    assert "of 12 rules one does so by luck in" in row["reason"]
+    assert "one of 12 rules matches them by chance with probability" in row["reason"]
     row, _ = judged(claim({"a": f"{by_hand('last', FRAME, 'a'):.3f}"}))
     assert (row["verdict"], row["measured"]) == ("holds", pytest.approx(by_hand("last", FRAME, "a")))
 

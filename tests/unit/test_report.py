@@ -358,8 +358,8 @@ def test_what_a_paper_leaves_open_is_told_with_its_grounds(made):
 def test_a_difference_of_logarithms_is_told_as_a_factor():
     row = dict.fromkeys(VERDICT_COLUMNS, "") | {"kind": "order", "unit": "e-folds", "verdict": "fails"}
     row |= {"measured": "0.6931472", "ci_low": "0", "ci_high": "1.098612", "tolerance": "0.0953102"}
-    assert number_text(row) == "factor 2 [1, 3], at least 1.1 asked"
-    assert _numbers(row) == ("", "factor 2", "[1, 3], at least 1.1 asked")
+    assert number_text(row) == "factor 2 [1, 3], at least 1.1 required"
+    assert _numbers(row) == ("", "factor 2", "[1, 3], at least 1.1 required")
     assert unit_text(row) == "factor" and unit_text({**row, "kind": "near"}) == "natural logarithms"
 
 

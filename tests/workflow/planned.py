@@ -40,9 +40,9 @@ def planned(config: Mapping[str, Any]) -> dict[str, Job]:
     table, found = Table(config), {}
     for key in table.needed(targets(table)["all"]):
         job = table[key]
-        needs = [*table.files(*job.before), *job.files, *_sources(tuple(job.sources))]
+        needs = [*table.files(*job.upstream), *job.files, *_sources(tuple(job.sources))]
         settings = provenance.canonical_json([{**job.settings}, {**job.options}])
-        found[job.says] = Job(job.says, frozenset(table.files(key)), frozenset(needs), settings)
+        found[job.description] = Job(job.description, frozenset(table.files(key)), frozenset(needs), settings)
     return found
 
 

@@ -269,7 +269,7 @@ def test_another_scale_runs_everything_but_the_data(built):
     jobs = built.planned("--configfile", "config/small.yaml")
     table = Table(config.load([ROOT / "config/small.yaml"], root=ROOT))
     together = groups(table, targets(table)["fedht"])
-    runs_of = {group.says for group in together if not group.draws}
+    runs_of = {group.description for group in together if not group.draws}
     assert len(runs_of) == len(METHODS)
     assert {name for group in together for name in group.parts if not group.draws} == {*TUNED, *PLANTED}
     assert runs_of <= jobs

@@ -44,6 +44,6 @@ for group in GROUPS.values():
             params:
                 **params_of(group.rule),
             message:
-                "{params.says}"
+                "{params.description}"
             shell:
                 QUIETLY

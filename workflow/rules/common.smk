@@ -415,7 +415,7 @@ def work_of(wildcards, key):
 def files_before(wildcards, key=None):
     """Return what a job reads."""
     work = work_of(wildcards, key)
-    return [*TABLE.files(*work.before), *work.files]
+    return [*TABLE.files(*work.upstream), *work.files]
 
 
 def megabytes(wildcards, attempt, key=None):
@@ -444,8 +444,8 @@ def steps(wildcards, output, key=None):
     return [*work_of(wildcards, key).keys]
 
 
-def says(wildcards, output, key=None):
-    return work_of(wildcards, key).says
+def description(wildcards, output, key=None):
+    return work_of(wildcards, key).description
 
 
 def resources_of(key=None):
@@ -461,5 +461,5 @@ def params_of(key=None):
     return {
         "digest": partial(digest, key=key),
         "steps": partial(steps, key=key),
-        "says": partial(says, key=key),
+        "description": partial(description, key=key),
     }

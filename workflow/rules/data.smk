@@ -20,7 +20,7 @@ rule fetch:
     params:
         **params_of(),
     message:
-        "{params.says}"
+        "{params.description}"
     shell:
         SHOWN
 
@@ -43,7 +43,7 @@ rule parse:
     params:
         **params_of(),
     message:
-        "{params.says}"
+        "{params.description}"
     shell:
         QUIETLY
 

@@ -17,7 +17,7 @@ rule run:
     params:
         **params_of(),
     message:
-        "{params.says}"
+        "{params.description}"
     shell:
         SHOWN
 
@@ -80,6 +80,6 @@ for group in GROUPS.values():
             params:
                 **params_of(group.rule),
             message:
-                "{params.says}"
+                "{params.description}"
             shell:
                 SHOWN

@@ -59,7 +59,7 @@ def collect(files: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
 
 
 # Of a shape or an identity, `rules` count the cases and say the share that is asked for.
-_CASES = re.compile(r"it is so in (?:at most )?(.*) cases, and has to be in (.*)")
+_CASES = re.compile(r"it is true in (?:at most )?(.*) cases; the claim needs (.*)")
 _COLOURS = {
     rules.NOT_YET: "90",
     **{"holds": "32", "fails": "31", "inconclusive": "33", "unchecked": "90"},
@@ -218,9 +218,9 @@ def number_text(row: Mapping[str, str]) -> str:
     if row["kind"] == "printed" and not row["published"]:
         return f"gives {100 * float(row['measured']):.4g} % of the numbers"
     if counted_cases := _CASES.match(row.get("reason", "")):
-        cases, asked = counted_cases.groups()
-        share = "half" if asked == "50 %" else asked
-        return f"so in {cases} cases{f'; at least {share} is asked' * (asked != '100 %')}"
+        cases, needed = counted_cases.groups()
+        share = "half" if needed == "50 %" else needed
+        return f"true in {cases} cases{f', {share} required' * (needed != '100 %')}"
     if row["kind"] == "shape" or (row["kind"] == "identity" and not row["published"]):
         return f"holds in {100 * float(row['measured']):.4g} %"
     ends = ("pi_low", "pi_high") if row["pi_low"] else ("ci_low", "ci_high")
@@ -231,8 +231,8 @@ def number_text(row: Mapping[str, str]) -> str:
     what = ("factor" if factor else "difference") if order and not published else "measured"
     unit = f" {row['unit']}" * (order and bool(row["unit"]) and not factor)
     is_short = order and row["tolerance"] and row["verdict"] in ("fails", "inconclusive")
-    asked = f", at least {number(row, 'tolerance')} asked" if is_short else ""
-    measured = f"{what} {number(row, 'measured')}{interval}{unit}{asked}"
+    least = f", at least {number(row, 'tolerance')} required" if is_short else ""
+    measured = f"{what} {number(row, 'measured')}{interval}{unit}{least}"
     return "  ".join(filter(None, [published + tolerance, measured]))
 
 

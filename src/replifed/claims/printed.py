@@ -195,7 +195,7 @@ class Printed(Measured):
     @property
     def facts(self) -> dict[str, Any]:
         """What reasons of verdicts are filled with."""
-        words = {"by": RULES[self.rule].words, "off": self.off, "tried": self.tried}
+        words = {"rule": RULES[self.rule].words, "misses": self.off, "tried": self.tried}
         return words | {"chance": f"{100 * self.chance:.2g} %"}
 
 

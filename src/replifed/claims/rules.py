@@ -46,8 +46,8 @@ class Rule(NamedTuple):
 
     @property
     def in_general(self) -> str:
-        """The reason with dots in the place of facts."""
-        return re.sub(r"{\w+}", "…", self.reason)
+        """The reason with names in capitals in the place of facts."""
+        return re.sub(r"{(\w+)}", lambda fact: fact[1].replace("_", " ").upper(), self.reason)
 
 
 def decide(rules: Iterable[Rule], otherwise: tuple[str, str] = ("", "")) -> tuple[str, str]:
@@ -122,14 +122,18 @@ def _value(case: Case) -> list[Rule]:
     too = rival is not None and low <= rival <= high
     return [
         _undecided(case),
-        Rule(further, FAILS, "the published number is outside the prediction interval, whatever bounds hide"),
+        Rule(
+            further,
+            FAILS,
+            "the published number is outside the prediction interval, however far the bounds are off",
+        ),
         _bounded(case),
         Rule(case.p <= LEVEL, FAILS, "the published number is outside the prediction interval"),
         _alone(low),
-        Rule(too, OPEN, "the prediction interval contains the rival's number, {rival}, too", facts),
-        Rule(has_rival, HOLDS, "the prediction interval contains the published number, not the rival's"),
+        Rule(too, OPEN, "the prediction interval also contains the rival's number, {rival}", facts),
+        Rule(has_rival, HOLDS, "the prediction interval contains the published number, but not the rival's"),
         Rule(narrow, HOLDS, "the prediction interval contains the published number, and is narrow enough"),
-        Rule(True, OPEN, "the prediction interval is wider than was stated"),
+        Rule(True, OPEN, "the prediction interval is wider than the claim allows"),
     ]
 
 
@@ -145,12 +149,12 @@ def _near(case: Case) -> list[Rule]:
     further = _further(case.measured.bounds, above, below)
     return [
         _undecided(case),
-        Rule(further, FAILS, "the whole interval is further off than the tolerance, whatever bounds hide"),
+        Rule(further, FAILS, "the whole interval is outside the tolerance, however far the bounds are off"),
         _bounded(case),
         _alone(case.low),
-        Rule(inside, HOLDS, "the mean is within the tolerance, and its interval as narrow"),
-        Rule(above or below, FAILS, "the whole interval is further off than the tolerance"),
-        Rule(narrow, OPEN, "the interval reaches into the tolerance; its mean is not clearly within"),
+        Rule(inside, HOLDS, "the mean is within the tolerance, and the interval is narrow enough"),
+        Rule(above or below, FAILS, "the whole interval is outside the tolerance"),
+        Rule(narrow, OPEN, "the interval overlaps the tolerance, but the mean is not clearly inside"),
         Rule(True, OPEN, "the interval is wider than the tolerance"),
     ]
 
@@ -160,9 +164,9 @@ def _meanings(case: Case) -> list[Rule]:
     within = np.abs(case.measured.values - (case.claim.published or 0.0)) <= _allowed(case.claim)
     return [
         _undecided(case),
-        Rule(within.all(), HOLDS, "all that the paper may have meant is within the tolerance"),
-        Rule(not within.any(), FAILS, "all that the paper may have meant is further off than the tolerance"),
-        Rule(True, OPEN, "some of what the paper may have meant is within the tolerance, and some is not"),
+        Rule(within.all(), HOLDS, "the number is within the tolerance, whatever the paper meant"),
+        Rule(not within.any(), FAILS, "the number is outside the tolerance, whatever the paper meant"),
+        Rule(True, OPEN, "whether the number is within the tolerance depends on what the paper meant"),
     ]
 
 
@@ -185,17 +189,34 @@ def _order(case: Case) -> list[Rule]:
     facts = {"seeds": seeds, "p": f"{case.p:.2g}"}
     return [
         _undecided(case),
-        Rule(case.p_value is None, OPEN, "all repetitions are equal: one run"),
-        Rule(seeds < fewest, OPEN, f"fewer than {fewest} seeds decide no order: {{seeds}}", facts),
-        Rule(smaller, OPEN, "the difference is on the claimed side, but some are bounds and may be smaller"),
-        Rule(above, HOLDS, "the difference is on the claimed side, and at least the least effect"),
-        Rule(larger, OPEN, "the difference is on the other side, but some are bounds and may be larger"),
-        Rule(below, FAILS, "the difference is on the other side, and at least the least effect"),
-        Rule(equal and bounds.any(), OPEN, "the difference is below the least effect, but some are bounds"),
-        Rule(equal, FAILS, "the difference and its interval are below the least effect"),
-        Rule(single, OPEN, "the difference is significant by itself, not among its family: p = {p}", facts),
+        Rule(case.p_value is None, OPEN, "all repetitions are equal, so that there is only one run"),
+        Rule(seeds < fewest, OPEN, f"an order needs at least {fewest} seeds, and there are {{seeds}}", facts),
+        Rule(
+            smaller,
+            OPEN,
+            "the difference is on the claimed side, but some values are bounds, and it may be smaller",
+        ),
+        Rule(above, HOLDS, "the difference is on the claimed side, and reaches the least effect"),
+        Rule(
+            larger,
+            OPEN,
+            "the difference is on the other side, but some values are bounds, and it may be larger",
+        ),
+        Rule(below, FAILS, "the difference is on the other side, and reaches the least effect"),
+        Rule(
+            equal and bounds.any(),
+            OPEN,
+            "the difference is below the least effect, but some values are bounds",
+        ),
+        Rule(equal, FAILS, "the difference and its whole interval are below the least effect"),
+        Rule(
+            single,
+            OPEN,
+            "the difference is significant alone, but not after Holm's correction: p = {p}",
+            facts,
+        ),
         Rule(not significant, OPEN, "the difference is not significant: p = {p}", facts),
-        Rule(abs(effect) < least, OPEN, "the difference is below the least effect, its interval is not"),
+        Rule(abs(effect) < least, OPEN, "the difference is below the least effect, but its interval is not"),
         Rule(True, OPEN, "the difference is significant, but its interval reaches the other side"),
     ]
 
@@ -208,12 +229,12 @@ def _share(case: Case) -> list[Rule]:
     # A share such as 0.8 of 5 must not fail for the last bit of 0.8.
     least = case.claim.share - 1e-12
     enough, few = sure / cases >= least, possible / cases < least
-    counts = {"sure": sure, "possible": possible, "unknown": unknown, "cases": cases}
+    counts = {"sure": sure, "possible": possible, "some": unknown, "cases": cases}
     facts = {**counts, "share": f"{100 * case.claim.share:.4g} %"}
     return [
-        Rule(enough, HOLDS, "it is so in {sure} of {cases} cases, and has to be in {share}", facts),
-        Rule(few, FAILS, "it is so in at most {possible} of {cases} cases, and has to be in {share}", facts),
-        Rule(True, OPEN, "{unknown} of {cases} cases are not known, which could turn it", facts),
+        Rule(enough, HOLDS, "it is true in {sure} of {cases} cases; the claim needs {share}", facts),
+        Rule(few, FAILS, "it is true in at most {possible} of {cases} cases; the claim needs {share}", facts),
+        Rule(True, OPEN, "{some} of {cases} cases are unknown, and could change the verdict", facts),
     ]
 
 
@@ -222,19 +243,25 @@ def _printed(case: Case) -> list[Rule]:
     assert isinstance(one, Printed)
     found, facts = one.found, one.facts
     return [
-        Rule(not found, FAILS, "no rule gives the printed numbers; the nearest is {by}: {off}", facts),
+        Rule(not found, FAILS, "no rule gives the printed numbers; the nearest is {rule}: {misses}", facts),
         Rule(
             one.chance > LEVEL,
             OPEN,
-            "{by} gives the printed digits, but of {tried} rules one does so by luck in {chance} of cases",
+            "{rule} gives the printed digits, but one of {tried} rules matches them by chance with "
+            "probability {chance}",
             facts,
         ),
-        Rule(one.as_stated, HOLDS, "{by}, as stated, gives the printed numbers; by luck in {chance}", facts),
+        Rule(
+            one.as_stated,
+            HOLDS,
+            "{rule}, as stated, gives the printed numbers; a chance match has probability {chance}",
+            facts,
+        ),
         Rule(
             True,
             HOLDS,
-            "{by}, which the text does not state, gives the printed numbers; of {tried} rules one does so "
-            "by luck in {chance}",
+            "{rule}, which the text does not state, gives the printed numbers; one of {tried} rules matches "
+            "them by chance with probability {chance}",
             facts,
         ),
     ]
@@ -242,7 +269,7 @@ def _printed(case: Case) -> list[Rule]:
 
 def _undecided(case: Case) -> Rule:
     undecided = case.measured.undecided
-    return Rule(undecided > 0, OPEN, "of {undecided} more seeds nothing is known", {"undecided": undecided})
+    return Rule(undecided > 0, OPEN, "{seeds} more seeds have no value", {"seeds": undecided})
 
 
 def _further(bounds: NDArray, above: bool, below: bool) -> bool:
@@ -252,11 +279,15 @@ def _further(bounds: NDArray, above: bool, below: bool) -> bool:
 
 
 def _bounded(case: Case) -> Rule:
-    return Rule(case.measured.bounds.any(), OPEN, "some values are only bounds, which could turn it")
+    return Rule(
+        case.measured.bounds.any(),
+        OPEN,
+        "some values are only bounds, and the true ones could change the verdict",
+    )
 
 
 def _alone(low: float) -> Rule:
-    return Rule(not math.isfinite(low), OPEN, "one value alone has no interval")
+    return Rule(not math.isfinite(low), OPEN, "a single value has no interval")
 
 
 # By kind, on a measurement alone: data and rounding are not looked at.
@@ -286,16 +317,20 @@ def of_rounding(
     few = claim.kind == "order" and math.isinf(distance)
     within = claim.kind == "order" and not difference > _DISTANCES * distance
     times = f"{difference / distance if distance else 0.0:.2g}"
-    facts = {"verdicts": _in_words(perturbed), "times": times}
+    facts = {"verdict": _in_words(perturbed), "ratio": times}
     return [
-        Rule(lost, OPEN, "runs depend on rounding, and there are no perturbed ones to judge by"),
-        Rule(other, OPEN, "runs depend on rounding: with perturbed ones in their place it {verdicts}", facts),
-        Rule(few, OPEN, f"runs depend on rounding, and fewer than {PERTURBED} seeds have perturbed ones"),
+        Rule(lost, OPEN, "runs are sensitive to rounding, and there are no perturbed runs to judge by"),
+        Rule(
+            other, OPEN, "runs are sensitive to rounding: with the perturbed runs the claim {verdict}", facts
+        ),
+        Rule(
+            few, OPEN, f"runs are sensitive to rounding, and fewer than {PERTURBED} seeds have perturbed runs"
+        ),
         Rule(
             within,
             OPEN,
-            "runs depend on rounding: the difference is {times} times what it moves, and counts above "
-            f"{_DISTANCES}",
+            "runs are sensitive to rounding: the difference is {ratio} times the shift that it causes; it "
+            f"must exceed {_DISTANCES}",
             facts,
         ),
     ]
@@ -315,11 +350,11 @@ def unmeasured(claim: Claim, lacking: Sequence[str], refusal: str | None, data: 
     refusal : why the inputs cannot answer the claim, if they cannot.
     data : kind of the data.
     """
-    facts, surrogate = {"lacking": ", ".join(lacking), "refusal": refusal}, data == "surrogate"
+    facts, surrogate = {"runs": ", ".join(lacking), "why": refusal}, data == "surrogate"
     return [
-        Rule(lacking, UNCHECKED, "not measured: this run did not make {lacking}", facts),
+        Rule(lacking, UNCHECKED, "not measured: this run lacks {runs}", facts),
         Rule(claim.measure is None, UNCHECKED, "nothing to measure"),
-        Rule(refusal is not None, UNCHECKED, "not measured: {refusal}", facts),
+        Rule(refusal is not None, UNCHECKED, "not measured: {why}", facts),
         Rule(surrogate, UNCHECKED, "measured on surrogate data, which say nothing about the paper"),
     ]
 
@@ -345,24 +380,25 @@ class Found(NamedTuple):
 def of_statement(found: Found) -> list[Rule]:
     """The rules of a statement's status."""
     which = "fill gaps" if found.gap == FILLS else f"replace {found.replaces}"
-    facts = {"which": which, "miss": found.miss}
+    facts = {"fill_gaps_or_replace_options": which, "outcome": found.miss}
     printed, not_run = found.printed, found.printed == NOT_RUN
     others_fail = found.unfitted == {FAILS}
     misses = not_run and not found.unfitted and found.miss
     return [
-        Rule(not found.measured, "untestable", "nothing was measured, or on surrogate data alone"),
+        Rule(not found.measured, "untestable", "nothing was measured, or only on surrogate data"),
         Rule(printed == HOLDS, "reproduced", "it holds in the printed settings"),
         Rule(
             found.inferred,
             "conditional",
-            "it holds in the inferred settings, which {which} and were not fitted on it",
+            "it holds in the inferred settings, which {fill_gaps_or_replace_options} and were not fitted "
+            "on it",
             facts,
         ),
         Rule(
             found.other,
             "conditional",
-            "it holds in other settings, which {which} and were not fitted on it; its orders are corrected "
-            "for the number of settings",
+            "it holds in other settings, which {fill_gaps_or_replace_options} and were not fitted on it; "
+            "its orders are corrected for the number of settings",
             facts,
         ),
         Rule(printed == FAILS, "deviates", "it fails in the printed settings"),
@@ -370,10 +406,15 @@ def of_statement(found: Found) -> list[Rule]:
         Rule(
             not_run and others_fail,
             "deviates",
-            "the printed settings cannot be run, and it fails in all others without a fitted option",
+            "the printed settings cannot be run, and it fails in all others that have no fitted option",
         ),
         Rule(found.only_fitted, "inconclusive", "it holds only with settings that were fitted on it"),
-        Rule(misses, "inconclusive", "the printed settings cannot be run; the fit misses it: {miss}", facts),
+        Rule(
+            misses,
+            "inconclusive",
+            "the printed settings cannot be run; the fitted ones do not give it: {outcome}",
+            facts,
+        ),
         Rule(True, "inconclusive", "no settings decide it"),
     ]
 

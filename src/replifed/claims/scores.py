@@ -179,7 +179,7 @@ def _miss(one: Settings) -> str:
         return f"{measured:.3g}{unit}, and {published:.4g} is printed"
     if row["kind"] == "near":
         ends = f"{published - tolerance:.3g} to {published + tolerance:.3g}"
-        return f"{measured:.3g}{unit}, where {ends} is asked"
+        return f"{measured:.3g}{unit}, where {ends} is required"
     if row["kind"] == "order" and row["unit"] == "e-folds":
         return f"{math.exp(measured):.3g} times, where more than {math.exp(published):.3g} is claimed"
     if row["kind"] == "order":

@@ -312,7 +312,7 @@ def _remarks(claim: Claim, measured: Measured, perturbed: bool, before: str, ver
     if measured.bounds.any():
         yield f"{np.count_nonzero(measured.bounds)} of {len(measured.values)} values are only bounds"
     if measured.undecided and claim.kind not in NUMBERS:
-        yield f"of {measured.undecided} more seeds nothing is known"
+        yield f"{measured.undecided} more seeds have no value"
     if measured.chaotic and verdict == before:
         yield _INSENSITIVE if perturbed and verdict != OPEN else _SENSITIVE
     if claim.kind == "value" and 1 < len(measured.values) < _FEW:

@@ -58,7 +58,7 @@ def _deciding(group: Sequence[Row]) -> list[Row]:
 def _of_statement(name: str, group: Sequence[Row]) -> Iterator[str]:
     row, found = group[0], scores.statements(group)
     status = found[0]["status"] if found else ""
-    yield f"{name}: {status or 'no statement, its claims only inform'}"
+    yield f"{name}: {status or 'no status, since none of its claims counts'}"
     yield from _field("sentence", ", ".join(filter(None, (row["place"], "main claim" * bool(row["main"])))))
     yield from _field("", row["sentence"] or row["statement"])
     if not found:
@@ -87,7 +87,7 @@ def others_in_words(statement: Row) -> str:
     if not ran:
         return ""
     if hold == ran:
-        return f"; it holds in {'the' if ran == 1 else f'all {ran}'} other settings"
+        return f"; it also holds in {'the' if ran == 1 else f'all {ran}'} other settings"
     if not hold:
         return (
             f"; it holds in none of {ran} other settings"
@@ -103,27 +103,29 @@ def also_in_words(statement: Row) -> str:
     """With which settings a statement holds beyond its status; of many their number."""
     also = statement["also"].split(" | ") if statement["also"] else []
     if len(also) <= _FEW:
-        return f"; it holds, beyond its status, with {'; with '.join(also)}" * bool(also)
+        return f"; it also holds with {'; with '.join(also)}, which does not count" * bool(also)
     fitted = sum(one.endswith(f"fitted on {FITTED_ON_IT})") for one in also)
     of_it = f", {'all' if fitted == len(also) else fitted} fitted on it" * bool(fitted)
-    return f"; it holds, beyond its status, in {len(also)} settings{of_it} (`--why` lists them)"
+    return f"; it also holds in {len(also)} settings{of_it}, which do not count (`--why` lists them)"
 
 
 def _of_claim(row: Row, rows: Iterable[Row], grounds: str | None) -> Iterator[str]:
-    informs = ", which informs and does not count" * bool(row["informs"])
+    informs = ", which does not count for the status" * bool(row["informs"])
     yield f"{row['id']}: {row['verdict']}{informs}"
     kind = ", ".join(filter(None, (row["kind"], unit_text(row))))
     yield from _field("claim", f"{row['statement']} ({kind})")
     yield from _field("settings", grounds or row["options"] or "nothing is left open")
-    yield from _field("part of", " and ".join(row["settings"].split()) or "neither printed nor inferred ones")
+    yield from _field(
+        "part of", " and ".join(row["settings"].split()) or "neither printed nor inferred settings"
+    )
     yield from _field("replaces", row["replaces"])
-    yield from _field("runs", row["needs"] or "none, a formula")
+    yield from _field("runs", row["needs"] or "none: it is a formula")
     yield from _field("command", row["command"])
     if row["measured"]:
         on = f"on {row['data']} data" if row["data"] != "none" else "by a formula"
         yield from _field("measured", f"{number(row, 'measured')} {on}, seeds: {row['seeds']}")
         yield from _field("interval", _interval(row, "ci", "of the mean, at 95 %"))
-        yield from _field("", _interval(row, "pi", "in which the published number is to lie"))
+        yield from _field("", _interval(row, "pi", "for the published number, at 95 %"))
     if row["published"]:
         rival = f", rival {number(row, 'rival')}" if row["rival"] else ""
         yield from _field("published", f"{number(row, 'published')}{rival}")
@@ -132,19 +134,19 @@ def _of_claim(row: Row, rows: Iterable[Row], grounds: str | None) -> Iterator[st
         yield from _field(named, number(row, "tolerance"))
     if row["p_value"]:
         family = sum(all(other[key] == row[key] for key in ("paper", "family", "kind")) for other in rows)
-        yield from _field("test", f"p = {number(row, 'p_value')}, by itself: {row['verdict_single']}")
+        yield from _field("test", f"p = {number(row, 'p_value')}, alone: {row['verdict_single']}")
         corrected = f"p = {number(row, 'p_holm')}" if row["p_holm"] else "none"
         yield from _field(
             "Holm", f"{corrected} among the {family} {row['kind']}s of {row['artefact']} in these settings"
         )
     if row["twins"]:
         first, second = row["twins"].split()
-        yield from _field(
-            "perturbed", f"{first} with the first perturbed runs in place, with the second {second}"
-        )
+        yield from _field("perturbed", f"{first} with the first perturbed runs, {second} with the second")
     yield from _field("verdict", ": ".join(filter(None, (row["verdict"], row["reason"]))))
     if not row["reason"]:
-        yield from _field("", "its file is of an older version, without reasons; the command measures anew")
+        yield from _field(
+            "", "its file is from an older version, without reasons; the command measures it again"
+        )
     yield from _field("note", row["note"])
 
 

@@ -23,27 +23,28 @@ MOST = 2  # claims of which the numbers are shown
 _HEAD = """\
 # {name}
 
-{citation} Verdicts are those of the [reference run](../runs.md). `[a, b]` is a 95 % interval: of the mean
-or, beside a printed value, of what the paper should have printed.
+{citation} Verdicts are those of the [reference run](../runs.md).
+`[a, b]` is a 95 % confidence interval of the mean or, beside a published value without ±, a 95 % prediction
+interval for it. A factor above 1 or a difference above 0 speaks for the claim.
 
 """
 _MAIN = """\
 ## Main claims
 
 {score}; {printed}.{rests}
-*Printed settings* are the text's, or where it has none our choice before any run{inferred}.
+*Printed settings* are those that the text states; where it states none, we chose before any run{inferred}.
 [What the words mean](../verdicts.md#from-verdicts-to-a-status)
 
 """
 _INFERRED = """.
-*Inferred settings* are one other choice, made since published numbers come out with it"""
+*Inferred settings* are one other choice, which gives some of the published numbers"""
 _SENTENCES = """\
 ## {other}entences
 
 {claimed} sentences and cells with claims: {score}.{rests}{met}{rest}
-`replifed claims --reference --why {example}` prints what decided a status.
+`replifed claims --reference --why {example}` explains a status.
 """
-_RESTS = " Evidence, unless stated: {}."
+_RESTS = " The evidence, unless stated otherwise: {}."
 _REST = " {} no claim; `not_claimed.csv` says why."
 
 
@@ -145,7 +146,7 @@ def in_full(statement: Row, inferred: bool, usual: str) -> str:
         text = f"{worst.get(statement['printed'], 'as printed it is open')}; {text}"
     else:
         text += others_in_words(statement) * (not also)
-    if also:
+    if also and "holds only" not in text:
         text += also_in_words(statement)
     if inferred and statement["inferred"] != statement["printed"] and "inferred" not in text:
         text += f"; in the inferred settings: {statement['inferred']}"
@@ -175,7 +176,8 @@ def measured(statement: Row, by_id: Mapping[str, Row]) -> str:
         return ""
     if len(rows) <= MOST:
         return "; ".join(filter(None, map(_numbers, rows)))
-    return f"{sum(one['verdict'] == 'holds' for one in rows)} of {len(rows)} claims hold"
+    held = sum(one["verdict"] == "holds" for one in rows)
+    return f"{held} of {len(rows)} claims hold{', and all have to' * (held < len(rows))}"
 
 
 def _left_open(axes: Axes, text: str) -> str:
@@ -186,10 +188,10 @@ def _left_open(axes: Axes, text: str) -> str:
         if axes.inferred:
             chosen["Inferred"] = axes.inferred[axis.name]
         if len(set(chosen.values())) < len(chosen):
-            chosen = {"Both": axes.printed[axis.name]}
+            chosen = {"Printed and inferred": axes.printed[axis.name]}
         parts = [f"*{where}*: {_of_option(axis.options[one])}." for where, one in chosen.items() if one]
         if others := [one for one in axis.options.values() if one.name not in chosen.values()]:
-            parts.append(f"*Also tried*: {_named(others)}.")
+            parts.append(f"*Other options*: {_named(others)}.")
         lines.append(f"- {' '.join([asked(axis), *parts])}\n")
     if axes.inferred:
         names = ", ".join(f"`{name}`" for name in axes.fitted_on)
@@ -210,12 +212,14 @@ def _of_option(option: Option) -> str:
 
 
 def _named(options: Iterable[Option]) -> str:
-    """Names of options, those after each other with one reason not to run them together."""
+    """Options with their grounds, or with the reason why they were not run, once for neighbours."""
     named = []
     for why, group in groupby(options, key=lambda one: one.not_run):
-        names = ", ".join(f"`{one.name}`" for one in group)
-        named.append(f"{names} (not run: {why})" if why else names)
-    return ", ".join(named)
+        if why:
+            named.append(f"{', '.join(f'`{one.name}`' for one in group)} (not run: {why})")
+        else:
+            named += [f"`{one.name}` ({one.grounds})" for one in group]
+    return "; ".join(named)
 
 
 def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims: Sequence[Row]) -> str:
@@ -239,7 +243,7 @@ def _sentences(sentences: Sequence[Sentence], statements: Sequence[Row], claims:
     )
     last = place = ""
     for one in listed:
-        statement, came = by_name.get(one.name), "*not judged*"
+        statement, came = by_name.get(one.name), "*no status*: its claims do not count"
         if statement is not None:
             evidence = statement["evidence"] if statement["evidence"] != usual else ""
             came = f"**{statement['status']}**{caveats(statement, evidence)}"

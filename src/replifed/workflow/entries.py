@@ -102,7 +102,7 @@ def _fields(table: Table, key: str) -> dict[str, Any]:
     Keys of settings are in the order in which they are hashed and stored.
     """
     job = table[key]
-    checked = [one for one in job.before if table[one].kind not in _UNCHECKED and job.kind != _MANIFEST]
+    checked = [one for one in job.upstream if table[one].kind not in _UNCHECKED and job.kind != _MANIFEST]
     return {
         "kind": job.kind,
         "name": job.name,

@@ -91,18 +91,19 @@ class Job(NamedTuple):
     """A job: what it reads, and on what it depends."""
 
     key: str
-    says: str
-    # Keys of the jobs that make what it reads, by the names under which it is given their files.
+    description: str  # in one line
+    # Keys of the jobs that make its inputs, by the names under which its function gets their files.
     reads: Mapping[str, str] = NOTHING
-    # Files that no job makes.
+    # Inputs that no job makes.
     files: Sequence[str] = ()
     settings: Settings = NOTHING
-    # What its function is given besides settings.
+    # Further keyword arguments of its function. Like settings and sources, they are part of its digest: if
+    # they change, the job runs again.
     options: Settings = NOTHING
-    # Modules, such as "replifed.papers.jobs:tune", and other files, whose content changes what it makes.
+    # Modules, functions of modules such as "replifed.papers.jobs:tune", and other files that it depends on.
     sources: Sequence[str] = ()
     memory: int | None = None  # megabytes, if settings state them
-    group: str = ""  # of the jobs that one process may do in turn
+    group: str = ""  # name of a batch of jobs, which one process may do in turn
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -110,8 +111,8 @@ class Job(NamedTuple):
         return (self.key,)
 
     @property
-    def before(self) -> list[str]:
-        """The keys of the jobs that make what it reads."""
+    def upstream(self) -> list[str]:
+        """The keys of the jobs that make its inputs."""
         return list(dict.fromkeys(self.reads.values()))
 
     @property
@@ -189,7 +190,7 @@ class Table(dict[str, Job]):
             key = waiting.pop()
             if key not in found:
                 found.add(key)
-                waiting += self[key].before
+                waiting += self[key].upstream
         return [key for key in self if key in found]
 
     @cached_property
@@ -335,7 +336,7 @@ def _run(
         return
     parts = {f"share:{key}.{one}": one for one in range(1, count + 1)}
     for share, one in parts.items():
-        yield whole._replace(key=share, says=f"{said}, share {one}/{count}", options={"share": count})
+        yield whole._replace(key=share, description=f"{said}, share {one}/{count}", options={"share": count})
     said, reads = f"{paper}: join the shares of {of}", {one: one for one in parts}
     yield Job(f"join:{key}", said, reads, sources=["replifed.store.histories"])
 

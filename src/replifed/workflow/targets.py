@@ -38,7 +38,7 @@ def targets(table: Table) -> dict[str, list[str]]:
     return {
         # Runs and searches, too: Snakemake does not miss what lies before files that are there.
         "all": [*table["manifest:"].reads, "manifest:"],
-        **{paper: [*table[f"paper_report:{paper}"].before, f"paper_report:{paper}"] for paper in papers},
+        **{paper: [*table[f"paper_report:{paper}"].upstream, f"paper_report:{paper}"] for paper in papers},
         **on_demand,
         "compare": compared,
         "data": [f"parse:{one.id}" for one in CATALOGUE.values() if one.surrogate is not None],
@@ -94,17 +94,17 @@ class Group:
         return f"artefacts_{self.paper}" if self.draws else f"run_{self.log.replace('/', '_')}"
 
     @property
-    def says(self) -> str:
-        """What it does."""
+    def description(self) -> str:
+        """What it does, in one line."""
         if self.draws:
             return f"{self.paper}: make figures and tables of runs"
         verb = "run" if any(self.table[key].kind == "run" for key in self.keys) else "tune"
         return f"{self.paper}: {verb} {self._first.name.split('/')[2]} on {', '.join(self.parts)}"
 
     @property
-    def before(self) -> list[str]:
-        """The keys of the jobs that make what it reads."""
-        read = dict.fromkeys(one for key in self.keys for one in self.table[key].before)
+    def upstream(self) -> list[str]:
+        """The keys of the jobs that make its inputs."""
+        read = dict.fromkeys(one for key in self.keys for one in self.table[key].upstream)
         return [key for key in read if key not in self.keys]
 
     @property

@@ -51,8 +51,8 @@ _NAMES = {"fedavg": "FedAvg", "fedmid": "FedMid", "fedht": "FedHT", "fediterht":
 _NO_DRIFT = "which has no client drift"
 # What a claim that does not come out depends on.
 _NOTES = {
-    "fedmm": "its step is the inverse of L and it takes one gradient a round: at the end it is still "
-    "falling, where FedMid has come to rest"
+    "fedmm": "FedMM's step size is the inverse of L, with one gradient per round: at the end it still "
+    "descends, while FedMid has come to rest"
 }
 
 
@@ -94,7 +94,7 @@ def _smaller_with_cohorts(method: str, says: str) -> Iterator[Claim]:
         _below(method, "fedavg", WITH_COHORT),
         least=1.0,
         because="a gap of a tenth",
-        note="a client takes part in one round of ten, on average",
+        note="a client takes part in one round of ten on average, so that the state it keeps is old",
     )
 
 

@@ -280,7 +280,7 @@ def _communication() -> Iterator[Claim]:
 @CLAIM.sentence(
     "speedup",
     "Abstract",
-    "FedAc's speed-up in M is linear with O~(M^(1/3)) rounds, for which FedAvg's analysis asks for O~(M).",
+    "FedAc's speed-up in M is linear with O~(M^(1/3)) rounds, where FedAvg's analysis requires O~(M).",
     main=True,
     evidence=OWN,
     question="We had only your abstract. With your theorem's constants, how many rounds does a linear "
@@ -327,7 +327,7 @@ def _speedup() -> Iterator[Claim]:
     "FedAc's guarantees are stronger for objectives that are third-order smooth.",
     main=True,
     evidence=FORMULA,
-    question="How many rounds does your theorem for third-order smooth objectives ask for on a9a, at "
+    question="How many rounds does your theorem for third-order smooth objectives require on a9a, at "
     "l2 = 1e-3 and M = 64?",
 )
 def _third_order() -> Iterator[Claim]:
@@ -357,9 +357,9 @@ for _name, _drawn in DRAWN.items():
     _data = "epsilon" if _name in ("fig5", "fig6") else f"a9a, l2 = {_drawn.l2:.0e}".replace("e-0", "e-")
     _axis = "M" if _drawn.panels == "K" else "K"
     _rests_on = "authors' logs" if _data == "epsilon" else "re-execution"
-    _says = f"Its points on {_data}, against {_axis}"
+    _says = f"Figure {_name[3:]} shows points on {_data}, against {_axis}"
     if _data != "epsilon":
-        _says += f": of the {_drawn.count()} the {_drawn.count(MOST_RUN)} with at most {MOST_RUN} workers"
+        _says += f"; we check {_drawn.count(MOST_RUN)} of {_drawn.count()}, with at most {MOST_RUN} workers"
     CLAIM.sentence(f"{_name}.points", f"Figure {_name[3:]}", f"{_says}.", evidence=_rests_on)(
         partial(_figure, _name, _drawn)
     )
@@ -419,7 +419,7 @@ def _many_behind() -> Iterator[Claim]:
 @CLAIM.sentence(
     "points.all",
     "Published results",
-    f"The best of each (K, M): of {PUBLISHED_POINTS} the {POINTS_RUN} with at most {MOST_RUN} workers.",
+    f"The best of each (K, M); we check {POINTS_RUN} of {PUBLISHED_POINTS}, with at most {MOST_RUN} workers.",
 )
 def _points() -> Iterator[Claim]:
     yield CLAIM("points.all").identity(
@@ -432,8 +432,8 @@ def _points() -> Iterator[Claim]:
 @CLAIM.sentence(
     "runs",
     "Published results",
-    f"The last and the best objective of each run: of {PUBLISHED_RUNS:,} the {RUNS_AT_HAND:,} that are at "
-    f"hand with at most {MOST_RUN} workers, but for those that are sensitive to rounding.",
+    f"The last and the best objective of each run; we check those {RUNS_AT_HAND:,} of {PUBLISHED_RUNS:,} "
+    f"that are available with at most {MOST_RUN} workers, if they are not sensitive to rounding.",
 )
 def _runs() -> Iterator[Claim]:
     for which in ("final", "best"):

@@ -22,24 +22,24 @@ AXES = Axes(
         Option(
             "own",
             "chosen",
-            "each method at its best step: the search goes on while the best is at the grid's edge, and "
-            "between its points",
+            "each method at its best step size: the search extends the grid while the best is at its edge, "
+            "and refines it",
             against="Section 5 prints the grid",
         ),
         Option(
             "common",
             "fitted",
-            "one step, half of 1/l with l the clients' largest smoothness constant, for all that a figure "
-            "compares: FedIterHT then needs about 20 rounds where Figure 3 has 20 in Simulation I",
+            "one step size, half of 1/l with l the clients' largest smoothness constant, for all methods of "
+            "a figure: FedIterHT then needs about 20 rounds where Figure 3 has 20 in Simulation I",
             against="Section 5 searches each algorithm's step; a tuned Distributed-IHT is far ahead by then",
         ),
         Option(
             "1/(6 l)",
             "printed",
-            "Theorems 1 and 2, for every K; l_d stands for the restricted l_s, which is at most as large and "
-            "too costly to compute",
-            against="Section 5 prints a grid for the experiments; at this step hardly a tenth of the "
-            "objective is gone when rounds are counted",
+            "Theorems 1 and 2, for every K; we take l_d for the restricted l_s, which is at most as large "
+            "and too costly to compute",
+            against="Section 5 prints a grid for the experiments; at this step size the objective "
+            "has hardly fallen by a tenth when rounds are counted",
         ),
         # Common steps of .0003 and .001, by hand, and one on samples of length one, were thrown away.
         tried=7,
@@ -70,14 +70,14 @@ AXES = Axes(
             Option(
                 K,
                 "chosen",
-                f"one of the four that Section 5 searches, {words}; at one step for all no method has then a "
-                "setting of its own",
+                f"{words} of the four that Section 5 searches; methods at one step size then share all "
+                "hyperparameters",
                 against="Section 5 searches K",
             )
             for K, words in (
                 ("10", "the largest"),
-                ("8", "the next"),
-                ("5", "the second"),
+                ("8", "the second largest"),
+                ("5", "the second smallest"),
                 ("3", "the smallest"),
             )
         ),
@@ -85,7 +85,7 @@ AXES = Axes(
     Axis(
         "K of the remarks",
         "At which number of local steps Section 4 compares FedIterHT with FedHT.",
-        Option("10", "chosen", "the condition of Remark 3 asks least at the largest K"),
+        Option("10", "chosen", "the condition of Remark 3 is weakest at the largest K"),
         Option("8", "chosen", "one of the four of Section 5"),
         Option("5", "chosen", "one of the four of Section 5"),
         Option("3", "chosen", "the smallest of the four of Section 5"),
@@ -95,13 +95,13 @@ AXES = Axes(
         "levels",
         "Whether Figure 2 compares levels of heterogeneity at one step.",
         Option("own steps", "chosen", "Section 5 searches the steps of each algorithm"),
-        Option("one step", "chosen", "that of the strongest level, so that none gains by a longer one"),
+        Option("one step", "chosen", "that of the strongest level, so that no level gains by a larger one"),
     ),
     Axis(
         "level",
         "Level of heterogeneity (alpha, beta) in Figures 1 and 3.",
         Option("(0.1, 0.1)", "chosen", "the first of the pairs that Section 5.1 prints"),
-        Option("(1, 1)", "chosen", "the last of them; a common step saves more there"),
+        Option("(1, 1)", "chosen", "the last of them; a common step size saves more there"),
     ),
     Axis(
         "batch",
@@ -109,11 +109,13 @@ AXES = Axes(
         Option(
             "50",
             "chosen",
-            "public re-implementations have 20 to 64; samples are drawn with replacement, uniformly, as the "
-            "boxes say",
+            "public re-implementations have 20 to 64; we draw samples uniformly with replacement, as the "
+            "printed algorithms say",
             against="the theorems' batches grow",
         ),
-        Option("full", "chosen", "the methods without noise", against="both boxes sample", kind="equivalent"),
+        Option(
+            "full", "chosen", "the methods without noise", against="both algorithms sample", kind="equivalent"
+        ),
     ),
     Axis(
         "tau",
@@ -127,7 +129,7 @@ AXES = Axes(
             "100",
             "chosen",
             "the non-zeros tau* of each client's own model",
-            not_run="the theorems ask for a tau above tau*",
+            not_run="the theorems require a tau above tau*",
         ),
     ),
     Axis(
@@ -154,7 +156,8 @@ AXES = Axes(
             "chosen",
             "as common",
             kind="equivalent",
-            not_run="it is the other one at half the steps, which the search covers but at the ends",
+            not_run="it equals the other one at half the step sizes, which the search covers except at the "
+            "ends",
         ),
     ),
     Axis(
@@ -166,7 +169,7 @@ AXES = Axes(
         Option(
             "standard deviations",
             "chosen",
-            "a public re-implementation takes it so",
+            "a public re-implementation reads it so",
             not_run="at (1, 1) it is the same, and at (0.1, 0.1) clients would differ by a tenth as much",
         ),
     ),
@@ -184,31 +187,34 @@ AXES = Axes(
     ),
     Axis(
         "clients",
-        "In which coordinates clients differ where the bias is seen; no experiment of the paper has a known "
-        "solution.",
+        "In which coordinates clients differ where we measure the bias; no experiment of the paper has a "
+        "known solution.",
         Option(
             "minimisers differ on the support",
             "chosen",
-            "as those of the simulations' clients, whose models have one support",
+            "as in the simulations, where clients' models have one support",
         ),
         Option(
             "minimisers differ everywhere",
             "chosen",
-            "in all coordinates, with one solution and one gradient at it at all alpha",
+            "in all coordinates; the solution and the gradient at it are the same for all alpha",
             against="clients of the simulations differ on their common support alone",
         ),
     ),
     Axis(
         "gradients",
-        "Whether gradients are noisy where the bias is seen.",
+        "Whether gradients are noisy where we measure the bias.",
         Option(
-            "full", "chosen", "the theorems' batches grow until noise is gone", against="both boxes sample"
+            "full",
+            "chosen",
+            "the theorems' batches grow until noise is gone",
+            against="both algorithms sample",
         ),
         Option(
             "noisy minibatches",
             "chosen",
-            "both boxes sample; a standard deviation of 3 a coordinate, where a client's gradient at the "
-            "start is about 10 on the support",
+            "both algorithms sample; a standard deviation of 3 per coordinate, where a client's gradient at "
+            "the start is about 10 on the support",
             against="at the start of Simulation I minibatches of 50 have a seventieth of a client's gradient",
         ),
     ),

@@ -59,7 +59,7 @@ AXES = Axes(
             "reconstructed",
             "chosen",
             "from its prose, from the steps of its proofs and from what it cites; constant factors and the "
-            "law of the random effect are ours",
+            "distribution of the random effect are ours",
         ),
     ),
     Axis(
@@ -68,7 +68,7 @@ AXES = Axes(
         Option(
             "earlier study",
             "fitted",
-            "chosen by an earlier study because most of Figures 1 to 3 come out with them",
+            "chosen by an earlier study because they give most of Figures 1 to 3",
             against="with minibatches of twice as many samples as atoms, or more, the naive method does not "
             "diverge",
         ),
@@ -85,13 +85,13 @@ AXES = Axes(
         Option(
             "own",
             "chosen",
-            "each at its own best, of a range of ours that grows until the best lies inside",
+            "each at its own best, from our own range, extended until the best lies inside",
             searched=_UNDER,
         ),
         Option(
             "common",
             "chosen",
-            "both at FedMM's best, as if the range ended above the naive method's",
+            "both at FedMM's best, as if the range ended above the naive method's best",
             against="the text has them tuned for each algorithm",
             searched=_UNDER,
         ),
@@ -111,7 +111,7 @@ AXES = Axes(
     ),
     Axis(
         "start",
-        "Where methods start is not said.",
+        "The text does not state where methods start.",
         Option("random dictionary", "chosen", "normal entries, and the surrogate that it has on all data"),
         Option("samples", "chosen", "atoms that are samples", not_run=_ANEW),
     ),
@@ -121,7 +121,7 @@ AXES = Axes(
         Option(
             "over the squared step",
             "chosen",
-            "then the surrogate's mirrors the mean field, as the text says of it",
+            "the surrogate update then mirrors the mean field, as the text says",
         ),
         Option(
             "as they are", "chosen", "the squared update itself", not_run="a decaying step alone lowers it"
@@ -129,7 +129,7 @@ AXES = Axes(
     ),
     Axis(
         "quantiser",
-        "Figure 1 quantises messages; blocks and norm are not said.",
+        "Figure 1 quantises messages; the text states neither blocks nor norm.",
         Option("blocks", "chosen", "64 coordinates share their largest magnitude, as in the authors' FedEM"),
         Option("one scale", "chosen", "one largest magnitude for a message", not_run=_ANEW),
     ),
@@ -148,7 +148,7 @@ AXES = Axes(
             "as in Figure 1",
             not_run="each alpha and cohort would need a search",
         ),
-        Option("1", "fitted", "from the same study: Figure 2 comes out with it"),
+        Option("1", "fitted", "from the same study: it gives Figure 2"),
     ),
     Axis(
         "users",
@@ -158,14 +158,14 @@ AXES = Axes(
     ),
     Axis(
         "films",
-        "Which films of MovieLens are taken is not said, and their number is lost.",
+        "The text does not state which films of MovieLens it takes, and their number is lost.",
         Option("most rated", "chosen", "the 100 films with the most ratings"),
         Option("random films", "chosen", "drawn as the users are", not_run="most ratings would be missing"),
     ),
     Axis(
         "alpha",
         "Figure 2 has control variates with one step alpha, which is lost.",
-        Option("0.5", "fitted", "from the same study: Figure 2 comes out with it"),
+        Option("0.5", "fitted", "from the same study: it gives Figure 2"),
         Option("0.1", "chosen", "a smaller step"),
     ),
     Axis(
@@ -177,13 +177,13 @@ AXES = Axes(
     Axis(
         "faster",
         "What it means that an update decays faster.",
-        Option("falls further", "chosen", "its fall to the last tenth of the rounds is larger"),
+        Option("falls further", "chosen", "it falls by a larger factor until the last tenth of the rounds"),
         Option(
             "lower",
             "fitted",
             "its curve is lower in the first tenth of the rounds, as FedMM's is on MovieLens, where it is "
             "said to be beaten later",
-            against="set after the curves were seen; on synthetic data the naive method's is not lower",
+            against="chosen after we had seen the curves; on synthetic data the naive method's is not lower",
         ),
     ),
     Axis(
@@ -220,7 +220,7 @@ AXES = Axes(
         Option(
             "tuned",
             "chosen",
-            "each method's best of four of ours in every dimension, on other repetitions, after all rounds",
+            "each method's best of our four, in every dimension, on other repetitions, after all rounds",
             searched={"sizes": ("earlier study",), "transport loss": ("saddle",), "cycle": ("none",)},
         ),
     ),
@@ -228,7 +228,7 @@ AXES = Axes(
         "toy",
         "Remark 1's example has lost its formulas.",
         Option("interval", "chosen", "a quadratic loss on an interval", kind="equivalent"),
-        Option("rate", "chosen", "the rate of an exponential law", kind="equivalent"),
+        Option("rate", "chosen", "the rate of an exponential distribution", kind="equivalent"),
     ),
     Axis(
         "values",

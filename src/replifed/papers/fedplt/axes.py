@@ -24,35 +24,37 @@ def _alike(names: tuple[str, ...], *axes: str) -> dict[str, tuple[str, ...]]:
 AXES = Axes(
     Axis(
         "loss",
-        "Section VII prints the mean over a client's samples, with which its rates do not come out.",
+        "Section VII prints the mean over a client's samples, which does not give its rates.",
         Option("mean", "printed", "Section VII, and the moduli printed there are a mean's"),
         Option(
             "sum",
             "fitted",
-            "Fed-PLT's best rate and its rho come out with it, and tvopt, on which the simulations build, "
+            "it gives Fed-PLT's best rate and rho, and tvopt, on which the simulations build, "
             "sums in its class LogisticRegression",
             against="the text prints the mean, and does not say that this class was used",
         ),
     ),
     Axis(
         "data",
-        'Features and labels are "randomly generated, to have a roughly 50-50 split", by no stated law.',
+        'Features and labels are "randomly generated, to have a roughly 50-50 split"; no distribution is '
+        "stated.",
         Option("planted", "chosen", "features N(0, 1), labels of a planted model, fixed before a run"),
         Option(
             "classification",
             "fitted",
-            "scikit-learn's make_classification with one cluster a class and no redundant features: with "
+            "scikit-learn's make_classification with one cluster per class and no redundant features: with "
             "the sum and theory's parameters nine of the printed rates lie within the spread of data sets",
             against="with searched parameters, which the text asks for, the baselines' rates do not; two "
             "more of the ten generators tried do as well, and decent-bench, the authors' other code, makes "
-            "another call, with which the rates do not come out",
+            "another call, which does not give the rates",
         ),
         tried=10,
     ),
     Axis(
         "draws",
-        "Random results are averages of 100 runs; whether these draw their data anew is open.",
-        Option("many", "chosen", "the data are random: each of the 100 runs has its own"),
+        "Random results are averages of 100 runs; the text does not say whether each run draws its data "
+        "anew.",
+        Option("many", "chosen", "the data are random: each of the 100 runs draws its own"),
         Option(
             "one",
             "fitted",
@@ -63,9 +65,11 @@ AXES = Axes(
     Axis(
         "tuning",
         'Parameters are "tuned to achieve the best performance possible", and not printed.',
-        Option("common", "chosen", "searched anew for each loss and law of the data, on ten other data sets"),
         Option(
-            "own", "chosen", "searched on each data set, Fed-PLT's rho alone, two parameters of its rivals"
+            "common", "chosen", "searched for each loss and distribution of the data, on ten other data sets"
+        ),
+        Option(
+            "own", "chosen", "searched on each data set: rho alone for Fed-PLT, two parameters for its rivals"
         ),
         Option(
             "equal budget",
@@ -75,7 +79,7 @@ AXES = Axes(
         Option(
             "theory",
             "chosen",
-            "parameters of each method's own theory, with which TAMUNA's printed rates come out",
+            "parameters of each method's own theory, which give TAMUNA's printed rates",
             against="the text says that they are tuned",
         ),
     ),
@@ -99,7 +103,7 @@ AXES = Axes(
     ),
     Axis(
         "error",
-        "Table IV does not say of whose models its errors are.",
+        "Table IV does not say whose models its errors measure.",
         Option("agents", "chosen", "Corollary 1 bounds the agents' models: the mean of their distances"),
         Option("stacked", "chosen", "the distance of all agents' models as one vector, as in Corollary 1"),
         Option("coordinator", "chosen", "the coordinator's model is the one that is used"),
@@ -110,8 +114,8 @@ AXES = Axes(
         Option(
             "searched",
             "printed",
-            "Section VII-B says that it was tuned: searched anew for each loss and law of the data, for "
-            "Table III on each data set, for Table IV on Figure 2's grid",
+            "Section VII-B says that it was tuned: we searched it for each loss and distribution of the "
+            "data, for Table III on each data set, for Table IV on Figure 2's grid",
         ),
         Option(
             "0.3",
@@ -122,7 +126,7 @@ AXES = Axes(
     ),
     Axis(
         "rho",
-        "Figure 3 prints rho = 0.3, which is the best one of the sum, and a quarter of the mean's.",
+        "Figure 3 prints rho = 0.3, which is the best for the sum, and a quarter of the best for the mean.",
         Option("0.3", "printed", "Section VII-B"),
         Option(
             "searched",
@@ -133,7 +137,7 @@ AXES = Axes(
     ),
     Axis(
         "rate",
-        "How a convergence rate is measured is not stated.",
+        "The text does not state how it measures a convergence rate.",
         Option(
             "slope", "chosen", "least squares on the logarithm of the agents' distance, after the transient"
         ),
@@ -146,7 +150,7 @@ AXES = Axes(
     ),
     Axis(
         "start",
-        "Where runs start is not stated, but for Proposition 4.",
+        "The text does not state where runs start, except for Proposition 4.",
         Option("zero", "chosen", "all agents' x and z at zero"),
         Option(
             "random",
@@ -159,19 +163,21 @@ AXES = Axes(
     Axis(
         "between",
         'Table I counts variables "stored in between communication rounds"; FedLin has two exchanges in one.',
-        Option("rounds", "printed", "what is kept from one round to the next, counted on the code"),
+        Option("rounds", "printed", "variables kept from one round to the next, counted in our code"),
         Option(
             "messages",
             "chosen",
-            "what is kept from a message to its reply as well, read from the methods' papers",
+            "also variables kept from a message to its reply, read from the methods' papers",
         ),
     ),
     Axis(
         "fixed",
-        "What stays the same as local training enhances privacy is not stated.",
+        "The text does not state what is held equal when local training enhances privacy.",
         Option("rounds", "chosen", "Proposition 4 gives privacy as a function of K and of N_e"),
-        Option("steps", "chosen", "all gradient steps, K N_e, of which more are local"),
-        Option("accuracy", "chosen", "the accuracy without noise, with the number of rounds that it takes"),
+        Option("steps", "chosen", "equal gradient steps, K N_e, in fewer rounds"),
+        Option(
+            "accuracy", "chosen", "equal accuracy without noise, each in the number of rounds that it takes"
+        ),
     ),
     inferred={
         "loss": "sum",
@@ -290,7 +296,7 @@ CLAIM = Statements("fedplt", AXES, _suffix, runs="own runs")
 
 # What a claim that does not come out depends on.
 LOSS = (
-    "it depends on the loss: with the printed mean and standard normal features rates are lower (Fed-PLT's "
+    "the loss decides: with the printed mean and standard normal features rates are lower (Fed-PLT's "
     "{fedplt.table2.fedplt.gradient.all.mean-common.measured:.2f} where {fedplt.table2.fedplt.gradient.all."
     "mean-common.published:.3f} is printed), and local steps reach the exact proximal map sooner"
 )

@@ -47,13 +47,13 @@ AXES = Axes(
         Option(
             "standardised",
             "chosen",
-            "PCA of pixels of variance one is as usual",
+            "PCA is usually of pixels with variance one",
             not_run="the eigenvalues that Section IV-A prints are those of pixels in [0, 1] or less",
         ),
     ),
     Axis(
         "split",
-        "How 500 samples come to each device is not stated.",
+        "How each device gets its 500 samples is not stated.",
         Option("at random", "chosen", "drawn anew for each repetition, without replacement"),
         Option(
             "sorted by class",
@@ -72,7 +72,7 @@ AXES = Axes(
             "chosen",
             "the cost is strongly convex",
             kind="equivalent",
-            not_run="it moves the first rounds alone, by an unstated spread",
+            not_run="it changes the first rounds alone, by an unstated spread",
         ),
     ),
     Axis(
@@ -81,11 +81,11 @@ AXES = Axes(
         Option(
             "Fibonacci",
             "fitted",
-            "rounds 1, 2, 4, 7, 12, 20, ...: the published savings come out. Of reference [10] only the "
+            "rounds 1, 2, 4, 7, 12, 20, ... give the published savings. Of reference [10] only the "
             "abstract and first lines are in stored public pages, which do not give the rounds, and no code "
             "of its authors was found",
-            against="with one renewal alone no variant of SHED converges, with one every 40 rounds nothing "
-            "is saved",
+            against="with one renewal alone no variant of SHED converges, with one every 40 rounds Q-SHED "
+            "saves nothing",
         ),
         Option(
             "Fibonacci numbers", "fitted", "rounds 1, 2, 3, 5, 8, ..., tried for the savings", not_run=_FEW
@@ -102,7 +102,7 @@ AXES = Axes(
             "nested",
             "fitted",
             "one shared, subtracted dither for all refinements: the only one for which eq. (11) holds after "
-            "them, and with which savings on w8a come out",
+            "them, and that gives the savings on w8a",
         ),
         Option("fresh", "fitted", "a new one at each refinement, tried for the savings", not_run=_FEW),
         Option("added", "fitted", "one that is not subtracted, tried for the savings", not_run=_FEW),
@@ -111,7 +111,7 @@ AXES = Axes(
     Axis(
         "overload",
         "At one bit the quantiser's range does not hold all coordinates; their treatment is not stated.",
-        Option("wrap", "chosen", "modulo 2, like everything that this dither does"),
+        Option("wrap", "chosen", "modulo 2, as this dither treats all values"),
         Option("clip", "chosen", "to the end of the range, as a quantiser without dither does"),
     ),
     Axis(
@@ -120,7 +120,7 @@ AXES = Axes(
         Option(
             "giant",
             "software",
-            "GIANT's, which the text names: ten steps 1, 1/4, ..., Armijo's constant 0.1, the last step if "
+            "GIANT's, which the text names: ten step sizes 1, 1/4, ..., Armijo's constant 0.1, the last if "
             "none is good enough",
         ),
         Option(
@@ -136,7 +136,9 @@ AXES = Axes(
     Axis(
         "leftover",
         "What NQ-SHED does with bits that are too few for one more vector at full quality is not stated.",
-        Option("unused", "chosen", "Section V sends the gradient alone where they are too few for one"),
+        Option(
+            "unused", "chosen", "Section V sends the gradient alone if the bits are too few for one vector"
+        ),
         Option(
             "next vector",
             "chosen",
@@ -148,7 +150,7 @@ AXES = Axes(
         "fednl",
         "For FedNL the text states rank-1 compressors, but no option, start or line search.",
         Option("option 1", "chosen", "projected, from zero, with line search: the strongest of rank 1"),
-        Option("option 2", "chosen", "adds to the Hessian what makes it invertible"),
+        Option("option 2", "chosen", "adds a multiple of the identity that makes the Hessian invertible"),
         Option(
             "top-k",
             "chosen",
@@ -160,12 +162,12 @@ AXES = Axes(
     ),
     Axis(
         "vectors",
-        'How many bits a coordinate FedNL\'s vectors take at "full quality" is not said.',
+        'How many bits per coordinate FedNL\'s vectors take at "full quality" is not stated.',
         Option(
             "32 bits",
             "printed",
             "inferred from the captions: all methods use the same number of bits in each round, which is 32 "
-            "a coordinate",
+            "per coordinate",
         ),
         Option(
             "16 bits",
@@ -177,12 +179,12 @@ AXES = Axes(
     Axis(
         "quantiser",
         "How the authors quantised FedNL's vectors is not stated.",
-        Option("dithered", "chosen", "with a dither, at as many bits as the budget leaves"),
+        Option("dithered", "chosen", "with a dither, with all bits that the budget leaves"),
         Option(
             "without dither",
             "chosen",
             "to the nearest of equal cells",
-            not_run="each way to quantise is another set of runs, and nothing in the text chooses",
+            not_run="each way to quantise needs another set of runs, and the text does not choose",
         ),
     ),
     Axis(

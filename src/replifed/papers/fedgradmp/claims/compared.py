@@ -18,7 +18,7 @@ BASELINES = (("fediterht", ""), ("fedmid", "0.03125"), ("feddualavg", "0.03125")
 FIGURES = {"fig3": ("mild", "exact"), "fig4": ("strong", "exact"), "fig5": ("dense", "gd")}
 NOISES = {0.0: "noiseless", 4e-6: "noisy"}
 SPARSITY = (
-    "the paper does not state tau; the fewer weights FedGradMP keeps, the less accurate it is, and dense "
+    "the paper does not state tau; the fewer weights FedGradMP keeps, the less accurate it is, while dense "
     "baselines keep all"
 )
 MOST = 'the text shows one curve a step, and says of short ones that they "tend to" it: most runs must'

@@ -79,7 +79,8 @@ def _fast_in_rounds() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig3.time",
     "Abstract; Sections I-A, III and IV-A; Section V-B1, Figure 3",
-    "It converges fast in computing time, too, since sub-problems of low dimension are solved efficiently.",
+    "FedGradMP also converges fast in computing time, since it solves sub-problems of low dimension "
+    "efficiently.",
     main=True,
 )
 def _fast_in_time() -> Iterator[Claim]:
@@ -89,8 +90,8 @@ def _fast_in_time() -> Iterator[Claim]:
 @CLAIM.sentence(
     "remark4.bias",
     "Section I-A; Table I; Remark 4",
-    "It does so up to the optimal statistical bias: with a full batch and exact projections, by the inverse "
-    "root of N|D|.",
+    "FedGradMP converges up to the optimal statistical bias: with a full batch and exact projections, the "
+    "inverse root of N|D|.",
     main=True,
     question="On which data, with how many clients, does the residual fall as the inverse root of N|D|?",
 )
@@ -131,7 +132,7 @@ def _conditions() -> Iterator[Claim]:
         "The clients' losses in the experiments have restricted constants with 2 rho^- > rho^+, as Theorem 5 "
         "needs (Figures 1 and 9).",
         measures.conditions_met(*map(settings, names)).needing(*(run(name, "fedgradmp") for name in names)),
-        note="so the theorem promises nothing of the experiments that are said to validate it",
+        note="so the theorem promises nothing about the experiments that are said to validate it",
     )
 
 
@@ -142,7 +143,7 @@ def _conditions() -> Iterator[Claim]:
     "FedIterHT quickly diverges at 0.004, 0.01 and 0.02, and tends to a highly suboptimal point at 0.0001 to "
     "0.002.",
     main=True,
-    question="Which tau, which scale of the gradients and how many rounds has Figure 8?",
+    question="Which tau, which scale of the gradients and how many rounds does Figure 8 have?",
 )
 def _untuned() -> Iterator[Claim]:
     for name, options in FIGURE8.items():
@@ -172,7 +173,7 @@ def _untuned() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig9",
     "Section I-A; Section V-C, Figure 9; Section VI",
-    "FedGradMP needs no tuning for sparse linear regression: under the same setting it is at machine "
+    "FedGradMP needs no tuning for sparse linear regression: with the same hyperparameters it is at machine "
     "precision after only four rounds of three local iterations.",
     main=True,
 )
@@ -256,7 +257,7 @@ def _faster_with_k_noiseless() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig10.rate.noisy",
     "Section I-B; Section V-D, Figure 10, right",
-    "With noise, too, but for a few exceptions.",
+    "More local iterations converge faster with noise, too, with a few exceptions.",
 )
 def _faster_with_k_noisy() -> Iterator[Claim]:
     yield from _faster_with_k(4e-6)
@@ -278,7 +279,7 @@ def _drift() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig6-bits",
     "Section I-B",
-    "Models have tau non-zeros when they are sent, which saves communication; read here as a smaller error "
+    "The models that are sent have tau non-zeros, which saves communication; we read this as a smaller error "
     "at equal bits.",
 )
 def _bits() -> Iterator[Claim]:
@@ -314,7 +315,8 @@ def _bits() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig11.rate",
     "Section I-B; Remark 6; Section V-E, Figure 11",
-    "The more clients take part in a round, the faster, with and without noise, as Theorem 8 predicts.",
+    "The more clients take part in a round, the faster FedGradMP converges, with and without noise, as "
+    "Theorem 8 predicts.",
 )
 def _faster_with_cohorts() -> Iterator[Claim]:
     # At n = 50 one round with K = 3 does most, and with K = 1 the second when there is noise.

@@ -50,7 +50,7 @@ _AT_THE_ORACLE = 2.0
 @CLAIM.sentence(
     "fig1.slower",
     "Section V-A, Figure 1",
-    "The higher the heterogeneity, the slower, with and without noise.",
+    "The higher the heterogeneity, the slower FedGradMP converges, with and without noise.",
 )
 def _slower() -> Iterator[Claim]:
     alphas = (0.0, 0.5, 1.0, 2.5)
@@ -72,7 +72,7 @@ def _slower() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig2",
     "Section V-A2, Figure 2; Section VI",
-    "The recovered frame is reasonably good though sensing is heterogeneous.",
+    "The recovered frame is reasonably good although the sensing matrices are heterogeneous.",
 )
 def _frame() -> Iterator[Claim]:
     for experiment in ("video", "video_drawn"):
@@ -91,7 +91,7 @@ def _frame() -> Iterator[Claim]:
 @CLAIM.sentence(
     "tuning.grid",
     "Section V-B1",
-    "The printed grid of steps lets the other methods achieve their best performance.",
+    "The printed grid of step sizes lets the other methods achieve their best performance.",
 )
 def _grid() -> Iterator[Claim]:
     for experiment in ("mild", "strong", "dense"):
@@ -188,7 +188,9 @@ def _off_the_oracle(*curve: str, **where: Any) -> Quantity:
 
 
 @CLAIM.sentence(
-    "fig3.optimal", "Section V-B1, Figure 3", "Which is evidence of the optimal statistical bias of Remark 4."
+    "fig3.optimal",
+    "Section V-B1, Figure 3",
+    "FedGradMP's smallest residual is evidence of the optimal statistical bias of Remark 4.",
 )
 def _optimal() -> Iterator[Claim]:
     off = _off_the_oracle("mild", "fedgradmp", "exact")
@@ -223,7 +225,7 @@ def _holds() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig4.degrades",
     "Section I-A; Section V-B1, Figure 4; Section V-C",
-    "While the others start degrading significantly: the dense methods.",
+    "With much heterogeneity the dense methods start to degrade significantly.",
 )
 def _dense_degrade() -> Iterator[Claim]:
     yield from _degrades(*BASELINES[1:])
@@ -232,7 +234,8 @@ def _dense_degrade() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig4.fediterht.degrades",
     "Section V-B1, Figure 4; Section V-C",
-    "While the others start degrading significantly: FedIterHT, which on some data ends at another model.",
+    "With much heterogeneity FedIterHT starts to degrade significantly (on some data it ends at another "
+    "model).",
 )
 def _fediterht_degrades() -> Iterator[Claim]:
     yield from _degrades(BASELINES[0])
@@ -273,19 +276,23 @@ def _figure4_rounds() -> Iterator[Claim]:
     yield from faster_in_rounds("fig4")
 
 
-@CLAIM.sentence("fig4.time", "Section IV-A; Figure 4, caption", "And in computing time.")
+@CLAIM.sentence(
+    "fig4.time",
+    "Section IV-A; Figure 4, caption",
+    "With much heterogeneity FedGradMP is ahead of the other algorithms, in computing time.",
+)
 def _figure4_time() -> Iterator[Claim]:
     yield from faster_in_work("fig4")
 
 
-@CLAIM.sentence(
-    "fig5.rounds", "Section V-B1, Figure 5", "With 400 non-zeros it is ahead by both criteria: in rounds."
-)
+@CLAIM.sentence("fig5.rounds", "Section V-B1, Figure 5", "With 400 non-zeros FedGradMP is ahead in rounds.")
 def _figure5_rounds() -> Iterator[Claim]:
     yield from faster_in_rounds("fig5")
 
 
-@CLAIM.sentence("fig5.time", "Section V-B1, Figure 5, right", "With 400 non-zeros: in computing time.")
+@CLAIM.sentence(
+    "fig5.time", "Section V-B1, Figure 5, right", "With 400 non-zeros FedGradMP is ahead in computing time."
+)
 def _figure5_time() -> Iterator[Claim]:
     yield from faster_in_work("fig5")
 
@@ -295,7 +302,7 @@ def _figure5_time() -> Iterator[Claim]:
     "Section V-B2, Figure 6; Section VI",
     "FedGradMP outperforms the baselines in accuracy on training and test digits.",
     main=True,
-    question="What is tau in Figure 6, does it count each class, and which steps have the baselines?",
+    question="What is tau in Figure 6, does it count each class, and which step sizes do the baselines have?",
 )
 def _digits() -> Iterator[Claim]:
     panels = {"train_accuracy": "training", "test_accuracy": "test"}
@@ -324,7 +331,9 @@ def _digits() -> Iterator[Claim]:
 
 
 @CLAIM.sentence(
-    "fig8-baselines", "Section I-A; Section V-C; Section VI", "Other baselines show what FedIterHT does."
+    "fig8-baselines",
+    "Section I-A; Section V-C; Section VI",
+    "Other baselines diverge or converge slowly like FedIterHT.",
 )
 def _baselines() -> Iterator[Claim]:
     for method, _ in BASELINES[1:]:
@@ -346,7 +355,7 @@ def _baselines() -> Iterator[Claim]:
             fails="a run that diverges, or comes to rest below one half of the error of its start",
             share=0.5,
             because=MOST,
-            note="for a run that still falls stands the minimiser to which short steps lead; dense models "
+            note="if a run still descends, we take the minimiser to which short steps lead; dense models "
             "diverge at shorter steps than sparse ones",
         )
 
@@ -383,7 +392,7 @@ def _residual_falls() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig11.residual",
     "Section V-E, Figure 11",
-    "The residual grows slightly with the cohort, otherwise than Theorem 8's bound.",
+    "The residual grows slightly with the cohort, unlike Theorem 8's bound.",
 )
 def _residual_grows() -> Iterator[Claim]:
     for (experiment, K), options in FIGURE11.items():
@@ -392,7 +401,7 @@ def _residual_grows() -> Iterator[Claim]:
             "The noisy residual slightly increases with the cohort: it is larger with 30 clients than with "
             "10 (Section V-E).",
             decades(thirty, ten),
-            note="noise is drawn for each client, and more clients average more of it",
+            note="each client has its own noise, and more clients average more of it",
         )
 
 

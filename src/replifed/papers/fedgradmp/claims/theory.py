@@ -21,14 +21,15 @@ def _theorem13() -> Iterator[Claim]:
         "Bounded variances are not essential: Theorem 13 has a linear rate without them, kappa < 1 "
         "(Remark 2).",
         formula(measures.theorem13_contracts),
-        note="of the bound: its kappa is above one for every theta and any losses, and it promises nothing",
+        note="this is about the bound: its kappa is above one for every theta and any losses, so that it "
+        "promises nothing",
     )
 
 
 @CLAIM.sentence(
     "remark3.rate",
     "Remark 3, 2",
-    "Where some mu(i) exceeds one, kappa may be below one for few local iterations and above one for many.",
+    "If some mu(i) exceeds one, kappa may be below one for few local iterations and above one for many.",
     evidence="formula",
 )
 def _rate() -> Iterator[Claim]:

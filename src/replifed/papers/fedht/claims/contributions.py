@@ -70,7 +70,7 @@ def _bits() -> Iterator[Claim]:
     "Section 1, contribution (a)",
     "Thresholding of local models improves the ability of sparsity recovery further.",
     main=True,
-    question="In which experiment, with which steps and K, does FedIterHT recover more of the support?",
+    question="In which experiment, with which step sizes and K, does FedIterHT recover more of the support?",
 )
 def _recovers_further() -> Iterator[Claim]:
     for experiment, (reading, options) in product(SIMULATIONS, FIGURE3.items()):
@@ -92,7 +92,7 @@ def _recovers_further() -> Iterator[Claim]:
     "bias.smaller",
     "Section 1, contribution (a); Section 4; Remark 3; Corollary 3",
     "Thresholding of local models can make the statistical bias, the term g_3, smaller than FedHT's, g_1, as "
-    "it depends on 2 N tau + tau* coordinates of the gradient alone.",
+    "it depends only on 2 N tau + tau* coordinates of the gradient.",
     main=True,
     evidence="formula",
 )
@@ -148,7 +148,7 @@ def _bounds() -> Iterator[Claim]:
 @CLAIM.sentence(
     "support",
     "Section 1, contribution (b)",
-    "Both methods recover the sparse solution's support, with unlike clients.",
+    "Both methods recover the sparse solution's support if clients differ.",
     main=True,
     question="Which share of the support do the methods recover in Simulations I and II?",
 )
@@ -190,8 +190,8 @@ def _noniid() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig1",
     "Section 1, contribution (b); Remarks 2 and 3",
-    "More local iterations lower theta: at the theorems' step both methods need fewer rounds to a target "
-    "with a larger K.",
+    "More local iterations lower theta: at the theorems' step size both methods need fewer rounds to a "
+    "target with a larger K.",
     main=True,
 )
 def _larger_k() -> Iterator[Claim]:
@@ -220,9 +220,9 @@ def more_local_steps(
 @CLAIM.sentence(
     "bias.k",
     "Section 1, contribution (b)",
-    "More local iterations raise the bias of both methods: the error that is left grows with K.",
+    "More local iterations raise the bias of both methods: the remaining error grows with K.",
     main=True,
-    question="Does the bias that grows with K mean the error that is left, or the term g_1, which falls?",
+    question="Is the bias that grows with K the remaining error, or the term g_1, which falls?",
 )
 def _bias_grows() -> Iterator[Claim]:
     for (experiment, options), method in product(PLANTED.items(), FEDERATED):
@@ -239,7 +239,7 @@ def _bias_grows() -> Iterator[Claim]:
     "Section 1, contribution (d); Section 5.1, Figure 3",
     "In the simulations both methods are more effective than Distributed-IHT.",
     main=True,
-    question="Which step and K has each method in Figure 3, on features of which size?",
+    question="Which step size and K does each method have in Figure 3, and how are the features scaled?",
 )
 def _fewer_in_simulations() -> Iterator[Claim]:
     for experiment, (reading, options), method in product(SIMULATIONS, FIGURE3.items(), FEDERATED):

@@ -39,7 +39,7 @@ from replifed.papers.fedht.paper import EXPERIMENTS, METHODS, ROUNDS
 @CLAIM.sentence(
     "table2.data",
     "Section 5, Table 2",
-    "The real data are E2006-tfidf, RCV1 and MNIST, from the LIBSVM page; their sizes.",
+    "The real data are E2006-tfidf, RCV1 and MNIST, from the LIBSVM page, with the printed sizes.",
 )
 def _data() -> Iterator[Claim]:
     yield CLAIM("table2.data", informs=True, options=OF_MNIST["mnist"]).identity(
@@ -52,8 +52,8 @@ def _data() -> Iterator[Claim]:
 @CLAIM.sentence(
     "tuning.grid",
     "Section 5",
-    "Each method's step is the best of nine from 10 to 0.001 (at (1, 1) on Simulation I too long, it is "
-    "conjectured).",
+    "Each method's step size is the best of nine from 10 to 0.001 (our conjecture: too large at (1, 1) on "
+    "Simulation I).",
 )
 def _grid() -> Iterator[Claim]:
     for experiment in (*SIMULATIONS, *REAL):
@@ -71,8 +71,8 @@ def _grid() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig1.drawn",
     "Section 5, Figure 1",
-    "In the experiments, too, both methods need fewer rounds to a target with a larger K.",
-    question="Which step has each K in Figure 1?",
+    "In the experiments, both methods also need fewer rounds to a target with a larger K.",
+    question="Which step size does each K have in Figure 1?",
 )
 def _more_local_steps() -> Iterator[Claim]:
     for experiment, method, (reading, options) in product(SIMULATIONS, FEDERATED, FIGURE1.items()):
@@ -151,8 +151,8 @@ def _saved(experiment: str) -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig3.simulation1",
     "Section 5.1, Figure 3",
-    "In Simulation I FedIterHT needs 20 rounds (5 times fewer) to what Distributed-IHT has after more than "
-    "100.",
+    "In Simulation I FedIterHT needs 20 rounds (5 times fewer) to reach what Distributed-IHT has after more "
+    "than 100.",
 )
 def _saved_in_simulation1() -> Iterator[Claim]:
     yield from _saved("simulation1")
@@ -161,7 +161,7 @@ def _saved_in_simulation1() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig3.simulation2",
     "Section 5.1, Figure 3",
-    "In Simulation II FedIterHT needs 50 rounds (4 times fewer) to what Distributed-IHT has after 200.",
+    "In Simulation II FedIterHT needs 50 rounds (4 times fewer) to reach what Distributed-IHT has after 200.",
 )
 def _saved_in_simulation2() -> Iterator[Claim]:
     yield from _saved("simulation2")
@@ -191,7 +191,9 @@ def _clusters_of_rcv1() -> Iterator[Claim]:
 
 
 @CLAIM.sentence(
-    "partitions.balance", "Section 5.2", "MNIST as split is balanced in categories, the other two are not."
+    "partitions.balance",
+    "Section 5.2",
+    "As split, MNIST is balanced in categories, and the other two data sets are not.",
 )
 def _balance() -> Iterator[Claim]:
     for experiment in REAL:
@@ -214,7 +216,7 @@ _ROUGHER = {
 @CLAIM.sentence(
     "fig6.rougher",
     "Section 5.2, Figures 6a and 6c",
-    "Federated methods are more random near the end (Figure 6a has only surrogate data here).",
+    "Federated methods fluctuate more near the end (Figure 6a has only surrogate data here).",
 )
 def _rougher() -> Iterator[Claim]:
     panels = {"e2006": "6a", "mnist": "6c"}

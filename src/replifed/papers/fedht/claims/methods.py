@@ -79,7 +79,7 @@ def _below_one(method: str) -> Claim:
     return RATES(f"theory.{method}.below_one").identity(
         f"{theta} lies in (0, 1) wherever tau is as large as {theorem} asks.",
         formula(theory.rates_below_one, method),
-        note="with K = 1 it is 1 at the least tau, an erratum; with more local steps it lies below",
+        note="with K = 1 it is 1 at the least tau, an erratum; with more local steps it is smaller",
     )
 
 
@@ -103,8 +103,8 @@ def _bias_term_grows() -> Iterator[Claim]:
     yield RATES("theory.remark2.bias").identity(
         "The bias term g_1 grows with K (Remark 2).",
         formula(theory.bias_grows_with_k),
-        note="with q = (1 - 1/(12 kappa_d))^K the printed g_1 goes as (1 - q) / (1 - (1 + alpha) q), "
-        "which grows with q and so falls with K; only its numerator xi_1 grows",
+        note="with q = (1 - 1/(12 kappa_d))^K the printed g_1 is proportional to (1 - q) / (1 - (1 + alpha) "
+        "q), which grows with q and so falls with K; only its numerator xi_1 grows",
     )
 
 
@@ -132,7 +132,7 @@ def _theta2() -> Iterator[Claim]:
 @CLAIM.sentence(
     "theory.remark3.condition",
     "Section 4, Remark 3",
-    "theta_2 is smaller than theta_1 if 2 alpha is at most the K-th power of a ratio, less one.",
+    "theta_2 is smaller than theta_1 if 2 alpha is at most the K-th power of a ratio, minus one.",
     evidence="formula",
 )
 def _condition() -> Iterator[Claim]:

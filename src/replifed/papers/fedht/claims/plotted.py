@@ -18,10 +18,10 @@ SPREADS = ("alpha = 0.1", "alpha = 0.5", "alpha = 1")  # of the planted problem'
 # By method: its theorem, rate and bias term.
 BOUNDS = {"fedht": ("Theorem 1", "theta_1", "g_1"), "fediterht": ("Theorem 2", "theta_2", "g_3")}
 
-FREE_K = "FedHT and FedIterHT choose K besides the step here, Distributed-IHT the step alone"
+FREE_K = "we tune step size and K for FedHT and FedIterHT, and the step size alone for Distributed-IHT"
 _NEARLY_ONE = (
-    "a client's Hessian has nearly rank one, so that several local steps need a step many times shorter than "
-    "one averaged step does; only at a common, short step does a round of K steps go K times as far"
+    "a client's Hessian has nearly rank one, so that several local steps need a step size many times smaller "
+    "than one averaged step; only at a common, small step size does a round of K steps go K times as far"
 )
 NOTES = {"own": f"{FREE_K}; {_NEARLY_ONE}", "printed": f"{FREE_K}; {_NEARLY_ONE}", "common": "", "theory": ""}
 OWN_K = "each K takes its own best stable step here, which falls faster than 1/K; at one step the order holds"

@@ -79,10 +79,10 @@ def _monotone(data: str) -> Iterator[Claim]:
 @CLAIM.sentence(
     f"fig1.{HETEROGENEOUS}.diverges",
     "Section 6, Figure 1, Sections 1 and 3.1",
-    "Averaging the clients' parameters may not be stable: on heterogeneous synthetic data it diverges.",
+    "Averaging the clients' parameters may not be stable: on heterogeneous synthetic data this diverges.",
     main=True,
-    question="Our copy has lost the range of steps. From which was the naive method's tuned in Figure 1, and "
-    "which step was taken?",
+    question="Our copy has lost the range of step sizes. From which range did you tune the naive method in "
+    "Figure 1, and which step size did you take?",
 )
 def _diverges() -> Iterator[Claim]:
     for data in RUNS:
@@ -170,7 +170,12 @@ def _naive_faster(data: str) -> Iterator[Claim]:
         )
 
 
-@on_data("fig1", "overtaken", "FedMM's parameter update is first faster, and eventually beaten.", MOVIELENS)
+@on_data(
+    "fig1",
+    "overtaken",
+    "FedMM's parameter update decays faster at first, and is eventually beaten.",
+    MOVIELENS,
+)
 def _overtaken(data: str) -> Iterator[Claim]:
     name = f"fig1.{data}.overtaken"
     note = (
@@ -216,7 +221,7 @@ def _naive_surrogate(data: str) -> Iterator[Claim]:
 
 
 @on_data(
-    "fig1", "unstable", "the naive method's surrogate update decays at first and grows unstable.", MOVIELENS
+    "fig1", "unstable", "the naive method's surrogate update decays at first and becomes unstable.", MOVIELENS
 )
 def _unstable(data: str) -> Iterator[Claim]:
     for experiment, step, claim in readings(data, *STEPS):

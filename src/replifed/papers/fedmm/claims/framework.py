@@ -28,7 +28,7 @@ proved(
 @CLAIM.sentence(
     "example.poisson",
     "Section 2, Example 2, abstract, Section 2.3, Appendices A.2 and C.1",
-    "Counts with a random effect have Jensen's surrogate: two statistics, or one where E[Z] is known.",
+    "Counts with a random effect have Jensen's surrogate, with two statistics, or with one if E[Z] is known.",
     main=True,
     evidence="formula",
 )
@@ -66,7 +66,7 @@ proved(
 proved(
     "prop1",
     "Section 2.1, Proposition 1, and Appendix B",
-    "Roots of the mean field are stationary fixed points of MM, and the other way round.",
+    "Roots of the mean field are stationary fixed points of MM, and vice versa.",
     theory.roots_are_fixed_points,
 )
 proved(
@@ -112,11 +112,11 @@ def _toy(method: str, words: str) -> Iterator[Claim]:
 
 
 for _method, _words in (
-    (FEDMM, "aggregation of surrogates is constant at the solution"),
-    (NAIVE, "aggregation of parameters is constant at another point"),
+    (FEDMM, "aggregation of surrogates stays at the solution"),
+    (NAIVE, "aggregation of parameters stays at another point"),
 ):
     _place = "Section 3.1, (21) and Remark 1"
-    CLAIM.sentence(f"remark1.{_method}", _place, f"On the toy, {_words}.", evidence="formula")(
+    CLAIM.sentence(f"remark1.{_method}", _place, f"On the toy problem, {_words}.", evidence="formula")(
         partial(_toy, _method, _words)
     )
 proved(
@@ -131,7 +131,8 @@ proved(
 proved(
     "lemma1",
     "Section 5, A 4, A 5 and (25), Appendix D.2, Lemma 1",
-    "Quantisation is unbiased, and sent with probability p it is a compression with ω + (1 − p)(1 + ω)/p.",
+    "Quantisation is unbiased; if messages are sent with probability p, it is a compression with ω + (1 − "
+    "p)(1 + ω)/p.",
     theory.compression,
     note=LOST,
 )
@@ -163,7 +164,7 @@ def _noise() -> Iterator[Claim]:
     "theorem1.unlike",
     "Section 5, heterogeneity",
     "The guarantee needs no bound on heterogeneity: on one problem with unlike clients, half of them active, "
-    "control variates take away the floor that stays without them.",
+    "control variates remove the floor at which runs without them settle.",
     main=True,
     evidence="own runs",
 )

@@ -19,7 +19,7 @@ from replifed.papers.fedmm.axes import CLAIM, LOST, TRANSPORT, proved
     "In every dimension FedMM-OT computes a transport map that is significantly better than FedAdam's.",
     main=True,
     question="Our copy has lost all formulas: how many rounds and which learning rates does Figure 3 have, "
-    "and which weight has the cycle term in (33)?",
+    "and what is the weight of the cycle term in (33)?",
 )
 def _transport() -> Iterator[Claim]:
     for dim in (2, 4, 8):

@@ -78,7 +78,8 @@ def _epochs(reading: Reading) -> tuple[Quantity, Quantity]:
     "Abstract, Section I",
     "Local training significantly reduces the number of communication rounds.",
     main=True,
-    question="With which loss, rho and local epochs did it, and by how much?",
+    question="With which loss, rho and number of local epochs did local training reduce rounds, and by how "
+    "much?",
 )
 def _local_training() -> Iterator[Claim]:
     for reading in by_epochs():
@@ -107,14 +108,14 @@ def _partial_rounds() -> Iterator[Claim]:
         yield reading.claims(unit="e-folds")("table3.rounds").order(
             "With half of the agents fewer rounds are needed than with all, at each data set's best rho.",
             _half_of_the_agents(reading),
-            note="Section VII-A says the opposite, and is right: a round moves half of the agents",
+            note="Section VII-A says the opposite, and is right: a round updates only half of the agents",
         )
 
 
 @CLAIM.sentence(
     "table3.messages",
     "Section I",
-    "Partial participation allows to reduce the number of communications that are required.",
+    "Partial participation reduces the number of communications that are required.",
 )
 def _partial_messages() -> Iterator[Claim]:
     for reading in by_agents():
@@ -125,7 +126,7 @@ def _partial_messages() -> Iterator[Claim]:
         )
 
 
-@CLAIM.sentence("fedavg.biased", "Section I", "Local training may cost accuracy, by client drift.")
+@CLAIM.sentence("fedavg.biased", "Section I", "Local training may cost accuracy, because of client drift.")
 def _fedavg() -> Iterator[Claim]:
     for reading in readings("common"):
         artefact = reading.experiment("table2")
@@ -139,7 +140,7 @@ def _fedavg() -> Iterator[Claim]:
 @CLAIM.sentence(
     "table2.partial",
     "Sections I and VII-A",
-    "Partial participation may cost slower convergence: rates increase when some of the agents take part.",
+    "Partial participation may slow convergence: rates increase when only some of the agents take part.",
 )
 def _partial_participation() -> Iterator[Claim]:
     for method, solver, reading in itertools.product(PARTIAL, SOLVERS, readings("common")):
@@ -172,7 +173,8 @@ def minibatches(solver: str, words: str) -> Iterator[Claim]:
 @CLAIM.sentence(
     "minibatches.gradient",
     "Contribution 3, Section V-B",
-    "With stochastic gradients it reaches a neighbourhood of the minimiser that grows with their variance.",
+    "With stochastic gradients Fed-PLT reaches a neighbourhood of the minimiser that grows with their "
+    "variance.",
 )
 def _stochastic() -> Iterator[Claim]:
     yield from minibatches("gradient", "Minibatches")
@@ -222,7 +224,8 @@ def _messages() -> Iterator[Claim]:
     "Local training can enhance the privacy of the final models.",
     main=True,
     evidence="formula",
-    question="Compared with what are they: at equal rounds, gradient steps or accuracy?",
+    question="With what do you compare the privacy of the final models: at equal rounds, gradient steps or "
+    "accuracy?",
 )
 def _final_models() -> Iterator[Claim]:
     yield from _privacy_by_epochs("", "all", 10, "the agents' final models")
@@ -238,10 +241,10 @@ def _final_models() -> Iterator[Claim]:
 @CLAIM.sentence(
     "privacy.dependence",
     "Abstract, Proposition 4",
-    "Privacy bounds that depend on the number of local epochs.",
+    "The privacy bounds depend on the number of local epochs.",
     main=True,
     evidence="formula",
-    question="At equal rounds the bound grows with the number of local epochs: what stays the same where it "
+    question="At equal rounds the bound grows with the number of local epochs. What is held equal when it "
     "shows that local training enhances privacy?",
 )
 def _dependence() -> Iterator[Claim]:
@@ -266,9 +269,9 @@ def _dependence() -> Iterator[Claim]:
 @CLAIM.sentence(
     "table2.best",
     "Contribution 4, Section VII-A",
-    "Its convergence rate is the best in all scenarios.",
+    "Fed-PLT's convergence rate is the best in all scenarios.",
     main=True,
-    question="With which steps did FedLin run, and does a round of its two exchanges count once?",
+    question="With which step sizes did FedLin run, and does its round of two exchanges count once?",
 )
 def _best() -> Iterator[Claim]:
     for column in COLUMNS:
@@ -278,7 +281,7 @@ def _best() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig3.dip",
     "Contribution 4, Section VII-B, Figure 3",
-    "The rate is not monotone in the number of local epochs; there is a best, finite one.",
+    "The rate is not monotone in the number of local epochs; a finite number is best.",
     main=True,
 )
 def _dip() -> Iterator[Claim]:

@@ -36,7 +36,9 @@ def _best_rho() -> Iterator[Claim]:
         )
 
 
-@CLAIM.sentence("fig2.valley", "Section VII-B, Figure 2", "The rate grows towards both ends.")
+@CLAIM.sentence(
+    "fig2.valley", "Section VII-B, Figure 2", "The rate grows towards both ends of the range of rho."
+)
 def _valley_of_rho() -> Iterator[Claim]:
     for reading in readings():
         claim, by_rho = reading.claims(note=on_loss(reading.loss)), _by_rho(reading)
@@ -56,7 +58,7 @@ def _valley_of_rho() -> Iterator[Claim]:
 @CLAIM.sentence(
     "fig2.resembles",
     "Sections VII-A and VII-B, Figure 2",
-    "The rate resembles that of exact splitting, which may dominate the local solver's.",
+    "The rate resembles that of exact splitting, which may dominate that of the local solver.",
 )
 def _resembles() -> Iterator[Claim]:
     for reading in readings():
@@ -88,7 +90,11 @@ def _best_epochs() -> Iterator[Claim]:
         )
 
 
-@CLAIM.sentence("fig3.valley", "Section VII-B, Figure 3", "It falls to the minimum and then increases.")
+@CLAIM.sentence(
+    "fig3.valley",
+    "Section VII-B, Figure 3",
+    "With more local epochs the rate falls to a minimum and then increases.",
+)
 def _valley_of_epochs() -> Iterator[Claim]:
     for reading in by_epochs():
         yield reading.claims(note=on_loss(reading.loss))("fig3.valley").shape(
@@ -98,7 +104,9 @@ def _valley_of_epochs() -> Iterator[Claim]:
         )
 
 
-@CLAIM.sentence("fig3.constant20", "Section VII-B, Figure 3", "It settles, and is constant above 20 epochs.")
+@CLAIM.sentence(
+    "fig3.constant20", "Section VII-B, Figure 3", "The rate settles, and is constant above 20 epochs."
+)
 def _constant() -> Iterator[Claim]:
     for reading in by_epochs():
         yield reading.claims(note=on_loss(reading.loss))("fig3.constant20").shape(
@@ -131,7 +139,7 @@ def _near_zeta(reading: Reading, name: str, rate: Quantity, statement: str) -> C
 
 
 @CLAIM.sentence(
-    "fig3.zeta", "Section VII-B", "The constant is very close to zeta, the rate of exact splitting."
+    "fig3.zeta", "Section VII-B", "The rate settles very close to zeta, the rate of exact splitting."
 )
 def _zeta() -> Iterator[Claim]:
     for reading in by_epochs():
@@ -146,7 +154,7 @@ def _zeta() -> Iterator[Claim]:
         yield _near_zeta(reading, "zeta", plateau, "The plateau is very close to the bound zeta.")
 
 
-@CLAIM.sentence("fig3.faster", "Section VII-B", "An inexact proximal map can speed convergence up.")
+@CLAIM.sentence("fig3.faster", "Section VII-B", "An inexact proximal map can speed up convergence.")
 def _faster() -> Iterator[Claim]:
     for reading in by_epochs():
         yield reading.claims(note=on_loss(reading.loss), unit="rate")("fig3.faster").order(

@@ -13,13 +13,13 @@ from replifed.papers.fedplt.methods import PARTIAL
 from replifed.papers.fedplt.paper import COLUMNS, METHODS, STORED
 
 TUNING = (
-    "the paper does not print the baselines' parameters; an honest search of two parameters finds faster ones"
+    "the paper does not print the baselines' parameters, and a search of two parameters finds faster ones"
 )
 COINCIDE = "chosen on each data set itself: such a run is not random, so the best trial is the run reported"
 ORDER_NOTES = {
     "equal budget": "every method searches its local step and its own parameters, from one grid and by one "
     f"rule; {COINCIDE}",
-    "common": f"Fed-PLT searches rho alone here, its rivals two parameters (FedLin one); {TUNING}",
+    "common": f"we tune rho alone for Fed-PLT, and two parameters for its rivals (one for FedLin); {TUNING}",
 }
 
 

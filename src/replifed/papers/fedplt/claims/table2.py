@@ -71,17 +71,17 @@ def _note_on_rate(method: str, who: str, reading: Reading) -> str:
 
 
 for _method, _printed in {
-    "fedplt": "Rates .531 and .560, with half of the agents .761 and .778, of Fed-PLT.",
-    "fedpd": "Rates .756 and .740 of Fed-PD.",
-    "fedlin": "Rates .546 and .774 of FedLin.",
-    "tamuna": "Rates .905 and .901, with half of the agents .960 and .958, of TAMUNA.",
-    "led": "Rates .762 and .777 of LED.",
-    "fivegcs": "Rates .789 and .789, with half of the agents .897 and .894, of 5GCS.",
+    "fedplt": "Fed-PLT has the rates .531 and .560, and .761 and .778 with half of the agents.",
+    "fedpd": "Fed-PD has the rates .756 and .740.",
+    "fedlin": "FedLin has the rates .546 and .774.",
+    "tamuna": "TAMUNA has the rates .905 and .901, and .960 and .958 with half of the agents.",
+    "led": "LED has the rates .762 and .777.",
+    "fivegcs": "5GCS has the rates .789 and .789, and .897 and .894 with half of the agents.",
 }.items():
     CLAIM.sentence(f"table2.{_method}", f"Table II, {METHODS[_method]}", _printed)(partial(_row, _method))
 
 
-@CLAIM.sentence("table2.order", "Table II", "The order of the other methods in each column.")
+@CLAIM.sentence("table2.order", "Table II", "The other methods have the printed order in each column.")
 def _order() -> Iterator[Claim]:
     for number, ((solver, who), column) in enumerate(COLUMNS.items()):
         printed = {method: row[number] for method, row in TABLE2.items() if method != "fedplt"}

@@ -22,7 +22,9 @@ _OF_CODE = CLAIM.given(informs=True, artefact="table1")
 
 
 @CLAIM.sentence(
-    "table1.stored", "Table I, variables stored", "2N + 1 for all methods but 5GCS, which stores N + 3."
+    "table1.stored",
+    "Table I, variables stored",
+    "All methods store 2N + 1 variables, except 5GCS, which stores N + 3.",
 )
 def _stored() -> Iterator[Claim]:
     for between, waits in (("rounds", dict.fromkeys(STORED, ((), ()))), ("messages", WAITING)):
@@ -45,7 +47,7 @@ def _solvers() -> Iterator[Claim]:
 @CLAIM.sentence(
     "table1.random",
     "Table I, local epochs",
-    "Random for TAMUNA, one number for all others.",
+    "TAMUNA's number of local epochs is random; all others have a fixed one.",
 )
 def _random() -> Iterator[Claim]:
     for method in STORED:
@@ -55,7 +57,9 @@ def _random() -> Iterator[Claim]:
         )
 
 
-@CLAIM.sentence("table1.epochs", "Table I, local epochs", "One or more for Fed-PLT, FedLin and LED.")
+@CLAIM.sentence(
+    "table1.epochs", "Table I, local epochs", "Fed-PLT, FedLin and LED allow one or more local epochs."
+)
 def _single_epoch() -> Iterator[Claim]:
     for method in ("fedplt", "fedlin", "led"):
         yield _OF_CODE(f"table1.{method}.epochs").shape(
@@ -65,7 +69,11 @@ def _single_epoch() -> Iterator[Claim]:
         )
 
 
-@CLAIM.sentence("table1.partial", "Table I, partial participation", "Fed-PLT, TAMUNA and 5GCS allow it.")
+@CLAIM.sentence(
+    "table1.partial",
+    "Table I, partial participation",
+    "Fed-PLT, TAMUNA and 5GCS allow partial participation.",
+)
 def _partial() -> Iterator[Claim]:
     for method, reading in itertools.product(PARTIAL, readings("common")):
         errors = lines(

@@ -12,7 +12,9 @@ from replifed.papers.fedplt.axes import CLAIM, Reading, by_agents, on_loss, read
 from replifed.papers.fedplt.measures import at, by_setting, mean_change
 from replifed.papers.fedplt.paper import TABLE3, TABLE4
 
-_NOISE_LEVEL = "how the error was measured is not stated, and without noise the algorithm is exact (Remark 3)"
+_NOISE_LEVEL = (
+    "the text does not state how it measures the error, and without noise the algorithm is exact (Remark 3)"
+)
 _LINEAR = measures.off_line(TABLE3)
 
 
@@ -31,7 +33,7 @@ def _law() -> Iterator[Claim]:
         )
 
 
-@CLAIM.sentence("table3", "Table III", "A rate of .764 with 5 of 10 agents.")
+@CLAIM.sentence("table3", "Table III", "The rate with 5 of 10 agents is .764.")
 def _table3() -> Iterator[Claim]:
     for reading in by_agents():
         by_active = by_setting(reading.run("participation"), "active")
@@ -76,7 +78,7 @@ def _errors(reading: Reading) -> Quantity:
 @CLAIM.sentence(
     "table4",
     "Table IV",
-    "Errors .1357, .1359, .1380, .1569, .2957, .8478, 2.7529 and 9.8387 for noise 1e-6 to 10.",
+    "The errors are .1357, .1359, .1380, .1569, .2957, .8478, 2.7529 and 9.8387 for noise from 1e-6 to 10.",
 )
 def _table4() -> Iterator[Claim]:
     # The eight printed numbers are two facts: squared, a constant floor and noise of variance tau on it.

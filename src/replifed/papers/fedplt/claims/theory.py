@@ -36,7 +36,7 @@ def _uncoordinated() -> Iterator[Claim]:
 @CLAIM.sentence(
     "uncoordinated.faster",
     "Remark 1",
-    "With steps for their own mu and L agents can adapt to the heterogeneity of their losses.",
+    "With step sizes for their own mu and L agents can adapt to the heterogeneity of their losses.",
 )
 def _adapting() -> Iterator[Claim]:
     for loss in LOSSES:
@@ -68,8 +68,8 @@ _NORMS = {"gradient": "|S|", "accelerated": "|S'|"}
 @CLAIM.sentence(
     "bounds.contraction",
     "Propositions 1 to 3, eq. (14)",
-    "Where |S| < 1 a round brings (x, z) closer to its fixed point by that factor, with |S'| for accelerated "
-    "steps, and so errors fall.",
+    "Where |S| < 1 (|S'| for accelerated steps), a round multiplies the distance of (x, z) to its fixed "
+    "point by at most that number, and so errors fall.",
     main=True,
     evidence="formula",
     question="Is 1 / rho missing in eq. (14), and at which rho is |S| below one with it?",
@@ -81,8 +81,8 @@ def _propositions() -> Iterator[Claim]:
             "Where |S| < 1 no distance to the fixed point grows by more than |S| a round (Proposition 1).",
             measures.round_below_norm(splitting),
             fails="a round with a norm above |S|, where |S| is below one",
-            note="|S| as printed; with 1 / rho in eq. (14) it is above one everywhere here; of a round's "
-            "linearisation at the minimiser",
+            note="this uses |S| as printed; with 1 / rho in eq. (14) |S| is above one in all these cases; "
+            "rounds are linearised at the minimiser",
         )
     for name, solver, place in (("rounds", "gradient", 2), ("accelerated", "accelerated", 3)):
         yield _BOUND(f"bounds.{name}", artefact="worst").shape(
@@ -95,7 +95,9 @@ def _propositions() -> Iterator[Claim]:
 
 
 @CLAIM.sentence(
-    "bounds.fixed", "Proposition 1", "Its unique fixed point is the minimiser, with z of the splitting."
+    "bounds.fixed",
+    "Proposition 1",
+    "A round's unique fixed point is the minimiser, with the z of the splitting.",
 )
 def _fixed_point() -> Iterator[Claim]:
     left = measures.left(run("bounds", "fedplt"))
@@ -113,7 +115,7 @@ def _fixed_point() -> Iterator[Claim]:
     )
 
 
-@CLAIM.sentence("warm.needed", "Remark 2", "Local steps must begin at the last x_i.")
+@CLAIM.sentence("warm.needed", "Remark 2", "Local steps must start from the last x_i.")
 def _warm_start() -> Iterator[Claim]:
     cold = measures.cold_errors_of_few_steps(run("exactness", "fedplt"))
     yield CLAIM("warm.needed", artefact="exactness").shape(
@@ -124,7 +126,7 @@ def _warm_start() -> Iterator[Claim]:
 
 
 for _place, _says in {
-    "Proposition 2, Section IV-C, Assumption 2": "A bound on the mean error after k rounds, with partial "
+    "Proposition 2, Section IV-C, Assumption 2": "The mean error after k rounds has a bound, with partial "
     "participation and noise.",
     "Proposition 3": "Where S' is below one a round with accelerated steps is a contraction by at most |S'|.",
 }.items():
@@ -145,7 +147,7 @@ def _exact_partial() -> Iterator[Claim]:
 @CLAIM.sentence(
     "privacy.bound",
     "Proposition 4",
-    "A bound on the Renyi divergence of the final models.",
+    "Proposition 4 bounds the Renyi divergence of the final models.",
     main=True,
     evidence="formula",
 )
@@ -161,7 +163,7 @@ def _proposition4() -> Iterator[Claim]:
 @CLAIM.sentence(
     "privacy.tighter",
     "Below Proposition 4",
-    "It is arguably tighter than what advanced composition gives.",
+    "Proposition 4's bound is arguably tighter than that of advanced composition.",
 )
 def _tighter() -> Iterator[Claim]:
     runs, made = run("privacy", "fedplt"), settings("privacy")
@@ -181,7 +183,7 @@ def _tighter() -> Iterator[Claim]:
 @CLAIM.sentence(
     "privacy.tradeoff",
     "Section VI, below Corollary 1",
-    "The larger the noise's variance, the less accurate; privacy and accuracy trade off.",
+    "The larger the noise's variance, the less accurate the models; privacy and accuracy trade off.",
 )
 def _tradeoff() -> Iterator[Claim]:
     yield CLAIM("privacy.tradeoff").shape(

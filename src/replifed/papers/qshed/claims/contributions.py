@@ -166,7 +166,9 @@ def errors_saved(
 )
 def _allocation() -> Iterator[Claim]:
     # NQ-SHED is the paper's own rival; the even spread is ours, with the best number of vectors in hindsight.
-    note = "the best q leaves a fifth to a third of the heuristic q's error at each place (hessians.*.exact)"
+    note = (
+        "the best q leaves a fifth to a third of the error of the heuristic q in each case (hessians.*.exact)"
+    )
     yield from errors_saved("heuristic", {"naive": ("NQ-SHED's", (NAIVE,))}, note=note)
     yield from errors_saved("heuristic", {"even": _EVEN}, informs=True)
     modelled = CLAIM.given(artefact="bit_allocation", options=reading("giant", "example"), informs=True)
@@ -284,7 +286,7 @@ def _fednl(what: str) -> Iterator[Claim]:
             f"FMNIST{_WITH_FEATURES[features]}, {_CASES[what][0]}: rounds to 1e-6 grow less than GIANT's, as "
             "multiples of those without.",
             (giant - theirs).note(FACTORS, giant, theirs),
-            note="with an intercept added to the features the order of the two may be another",
+            note="with an intercept among the features the order of the two may change",
         )
         yield _growth(experiment, "fednl", "FedNL's", what, "giant")
 
@@ -307,8 +309,8 @@ for _what, _data in (("conditioning", "ill-conditioned problems"), ("heterogenei
     "Section I, contribution 3",
     "Q-SHED saves at least 30 % of the rounds without fading.",
     main=True,
-    question="How were coordinates dithered that later bits refined, and at which rounds were Hessians "
-    "computed anew?",
+    question="How did you dither coordinates that later bits refined, and at which rounds did you compute "
+    "Hessians anew?",
 )
 def _at_least() -> Iterator[Claim]:
     for experiment, figure in FIGURES.items():

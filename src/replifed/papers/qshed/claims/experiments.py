@@ -148,7 +148,7 @@ def _ideal(experiment: str, figure: str, data: str) -> Iterator[Claim]:
     "Section VI",
     "Q-SHED outperforms its naively quantised version and algorithms like FedNL.",
     main=True,
-    question="Which line search, and which renewals and dither of Q-SHED, stand behind Figures 1 and 2?",
+    question="Which line search, and which renewals and dither of Q-SHED, gave Figures 1 and 2?",
 )
 def _outperforms() -> Iterator[Claim]:
     for experiment, figure in FIGURES.items():

@@ -58,7 +58,7 @@ def _incremental() -> Iterator[Claim]:
 CLAIM.sentence(
     "section3.best",
     "Section III",
-    "The aim of the bit allocation is the best possible Hessian approximation with the bits that there are.",
+    "The bit allocation aims at the best possible Hessian approximation with the available bits.",
 )(best_possible)
 
 
@@ -150,7 +150,7 @@ def _converges() -> Iterator[Claim]:
 CLAIM.sentence(
     "superlinear.qshed",
     "Section IV-D",
-    "Superlinear convergence may be kept under careful choices of the quantisation.",
+    "Careful choices of the quantisation may keep superlinear convergence.",
 )(partial(_superlinear, "qshed", "Q-SHED"))
 
 
