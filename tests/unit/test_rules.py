@@ -106,7 +106,7 @@ CASES = {
             *(FAILS, "the whole interval is further off than the tolerance"),
             *(of([6.51, 6.51, 6.51]), of([3.49, 3.49, 3.49]), two(8.54, 2.0), two(7.52, 1.0)),
             *(of([50.0, 60.0, 70.0]), of([-50.0, -60.0, -70.0])),  # wide, clear of everything tolerated
-            of([5.1] * 3, tolerance=0.0),
+            *(of([5.1] * 3, tolerance=0.0), of([5e-13] * 3, published=0.0, tolerance=1e-13)),
         ),
         (
             *(OPEN, "the interval reaches into the tolerance; its mean is not clearly within"),
