@@ -47,6 +47,9 @@ def test_rounds_to_a_threshold():
     frame = history([1, 1e-2, 1e-5, 1e-7], [1, 1e-1, 1e-3], [1, 1e-5, 1e-9])
     found = reached(frame, 1e-4)
     assert reached(frame, 1e-4, touch=True).values.tolist() == found.values.tolist()  # none rises again
+    rising = history([1, 1e-5, 1, 1e-5], [1, 1, 1e-5, 1e-5], [1e-5, 1, 1, 1])
+    assert reached(rising, 1e-4).values.tolist() == [3, 2, 3]
+    assert reached(rising, 1e-4, touch=True).values.tolist() == [1, 2, 0]
     assert found.values.tolist() == [2, 2, 1]
     assert found.bounds.tolist() == [0, 1, 0]
     assert found.median_reached == 2
