@@ -18,7 +18,6 @@ from replifed.algorithms.registry import BUILT_IN
 from replifed.figures.lines import distinguished
 from replifed.figures.style import save
 from replifed.papers.cross import compare, latex, ranking
-from replifed.papers.cross.fixed import fixed
 from replifed.papers.cross.ranking import BEHIND, BEST, TIED
 from replifed.parts import typed
 from replifed.report.artefacts import opened
@@ -206,7 +205,7 @@ NOT_TUNED = {
 @pytest.mark.parametrize("method", NOT_TUNED)
 def test_what_no_search_chose_is_said(method):
     settings = typed("cross", {"seed": 1, **CROSS["experiments"]["a9a"]})
-    assert fixed(method, settings) == NOT_TUNED[method]
+    assert compare.fixed(method, settings) == NOT_TUNED[method]
 
 
 def test_captions_are_folded_after_three_sentences():
