@@ -428,6 +428,9 @@ def test_what_is_deposited_has_the_same_bytes_twice_and_is_the_reference_to_comm
         held.extractall(tmp_path / "reference")
     monkeypatch.chdir(tmp_path)
     assert differences(Path("a/run.zip"), ROOT / "reference") == []
+    run, crate = opened.open_run(first), ROCrate(first)
+    commits = {run.environment(paper)["commit"] for paper in run.entries(opened.ABOUT)["papers"]}
+    assert set(re.split(", |commit ", crate.get("#replifed")["softwareVersion"])[2:]) == commits
     readme = Path("reference/README.md").read_text()
     for command in re.findall(r"^    replifed (.*?)(?: +#.*)?$", readme, re.M):
         assert cli.main(shlex.split(command.replace("run.zip", "a/run.zip"))) == 0
