@@ -12,14 +12,14 @@ from replifed.claims.files import number_text, remarks
 from replifed.claims.rules import VERDICTS
 from replifed.claims.verdicts import measure
 from replifed.errors import ConfigError, meant, unknown_name
-from replifed.logs.histories import Logged, logged, settings_of
+from replifed.logs.histories import CombinedLogs, combine_logs, settings_of
 from replifed.logs.rules import guarded
 
 
 class _Inputs:
     """Runs of one experiment as `claims.verdicts` reads them."""
 
-    def __init__(self, experiment: str, runs: Logged, data: str) -> None:
+    def __init__(self, experiment: str, runs: CombinedLogs, data: str) -> None:
         self._experiment, self._runs, self._data = experiment, runs, data
 
     def has(self, key: str) -> bool:
@@ -59,7 +59,7 @@ def judge(
     Raises
     ------
     DataError
-        The runs are no experiment (`logs.histories.logged`).
+        The runs are no experiment (`logs.histories.combine_logs`).
     ConfigError
         A setting is wrong, or the claims are on several experiments; or this is no data frame, or no claim.
     """
@@ -75,7 +75,7 @@ def judge(
     if len(names) > 1:
         raise ConfigError(f"claims on several experiments ({', '.join(names)}): judge each on its own frame")
     name, chosen = next(iter(names), "runs"), settings_of(better, **settings)
-    runs = logged([frame], chosen)
+    runs = combine_logs([frame], chosen)
     inputs = _Inputs(name, runs, chosen.data)
     known = {name: {"logs": "", "metrics": better, **settings}}
     judged = measure(guarded(claims, known), inputs, "paper")

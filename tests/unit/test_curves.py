@@ -11,7 +11,7 @@ from replifed.algorithms.fediterht import FedIterHT
 from replifed.engine.simulate import nonzeros, objective, simulate
 from replifed.figures.artefact import explain_where_free
 from replifed.figures.curves import note, plot_curves, visible_range
-from replifed.figures.style import Line, canvas, save, watermark
+from replifed.figures.style import Line, banner, canvas, save
 from replifed.figures.summaries import on_log_scale, summarise
 from replifed.intervals import mean_interval
 from replifed.papers.fedht.figures import FIGURES
@@ -214,7 +214,7 @@ def test_lines_are_fixed_and_told_apart():
 def test_stamp_only_where_there_is_something_to_say():
     def texts(data, scale):
         made, _ = canvas(1, 2)
-        watermark(made, data, scale)
+        banner(made, data, scale)
         return [text.get_text() for text in made.texts]
 
     assert texts("", "paper") == []
@@ -222,7 +222,7 @@ def test_stamp_only_where_there_is_something_to_say():
     assert "NOT THE PAPER'S DATA" in texts("mnist: surrogate", "paper")[0]
     # However long, it stays inside the figure.
     made, _ = canvas(1, 1)
-    watermark(made, "; ".join(["e2006: surrogate with the same sizes"] * 4), "tiny")
+    banner(made, "; ".join(["e2006: surrogate with the same sizes"] * 4), "tiny")
     box = made.texts[0].get_window_extent(made.canvas.get_renderer())
     assert box.x1 <= made.bbox.x1
 
@@ -232,7 +232,7 @@ def test_bytes_are_the_same_every_time(histories, tmp_path, suffix):
     frame = pd.concat([summarise(history, ["method"]) for history in histories.values()])
     for name in ("a", "b"):
         made, _ = drawn(frame)
-        watermark(made, "", "small")
+        banner(made, "", "small")
         save(made, tmp_path / f"{name}.{suffix}")
     content = (tmp_path / f"a.{suffix}").read_bytes()
     assert content == (tmp_path / f"b.{suffix}").read_bytes()

@@ -15,7 +15,7 @@ from replifed.algorithms.looks import method_lines
 from replifed.algorithms.registry import BUILT_IN
 from replifed.figures.artefact import By, Grid, X
 from replifed.figures.curves import Scale, coinciding, note
-from replifed.figures.style import BLUE, ORANGE, PRINT_WIDTH, Line, canvas, save, watermark
+from replifed.figures.style import BLUE, ORANGE, PRINT_WIDTH, Line, banner, canvas, save
 from replifed.papers.cross import paper as cross
 from replifed.papers.cross.figures import FIGURES
 from replifed.papers.fedac import paper as fedac
@@ -86,9 +86,9 @@ def test_a_page_for_each_value_and_a_strip_for_remarks_alone(tmp_path):
     pages = grid(**SHAPES["pages"]).pages_of(table())
     assert len(pages) == 2
     before = pages[0].get_size_inches()[1]
-    watermark(pages[0], "", "paper")
+    banner(pages[0], "", "paper")
     assert pages[0].get_size_inches()[1] == before
-    watermark(pages[0], "drawn", "paper")
+    banner(pages[0], "drawn", "paper")
     assert pages[0].get_size_inches()[1] > before
     save(pages, tmp_path / "a.pdf")
     assert (tmp_path / "a.pdf").read_bytes().count(b"/Type /Page ") == 2

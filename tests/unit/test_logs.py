@@ -19,7 +19,7 @@ from replifed.claims.verdicts import measure
 from replifed.cli import main
 from replifed.errors import ReplifedError
 from replifed.logs import files, histories
-from replifed.logs.histories import logged, settings_of
+from replifed.logs.histories import combine_logs, settings_of
 from replifed.logs.reading import read as read_log
 from replifed.papers.cross import claims as cross
 from replifed.papers.fedac import published
@@ -92,13 +92,13 @@ def test_copies_of_one_run_are_one_and_an_order_needs_five():
     claim = CLAIM.order("lower", "It is lower.", RUNS.ahead("scaffold", "fedavg", "loss"), least=0.01)
     assert verdict(claim, runs(5))[0] == "holds"
     told = verdict(claim, runs(4))
-    assert told[0] == "inconclusive" and "fewer than 5 seeds decide no order" in told[1]
+    assert told[0] == "inconclusive" and "an order needs at least 5 seeds, and there are 4" in told[1]
     one = runs(1).drop(columns="seed")
     copied = pd.concat([one.assign(seed=seed) for seed in range(1, 9)])
     told = verdict(claim, copied)
     assert told[0] == "inconclusive" and "8 equal runs" in told[1]
     repeat = "fedavg: the seeds 2, 3, 4, 5, 6 and 2 more repeat"
-    assert repeat in logged([copied], settings_of(BETTER)).remarks[0]
+    assert repeat in combine_logs([copied], settings_of(BETTER)).remarks[0]
     # Equal final values, of a few digits, are no sign of a copy.
     equal = {"method": ["a"] * 5 + ["b"] * 5, "seed": [*range(5)] * 2, "loss": [0.2] * 5 + [0.1] * 5}
     ahead = CLAIM.order("final", "b is lower.", RUNS.ahead("b", "a", "loss"), least=0.01)
@@ -135,7 +135,7 @@ def test_a_run_that_stops_at_its_target_has_reached_it(metric, target, patience)
     frame = stopping(patience=patience)
     there = frame[frame["loss"] <= 1e-4].groupby(["method", "seed"])[["round", "bits", "time"]].min()
     for method in "ab":
-        known = Histories({method: logged([frame], settings_of(BETTER)).history(method)})
+        known = Histories({method: combine_logs([frame], settings_of(BETTER)).history(method)})
         assert RUNS.reaches(method, metric, target)(known).values.all()
         for found, column in (
             (RUNS.rounds_to(method, metric, target), "round"),
@@ -155,7 +155,7 @@ def test_a_run_that_left_its_target_needs_the_last_tenth():
         {"method": ["once"] * 21 + ["twice"] * 21, "round": [*range(21)] * 2, "loss": [*loss, *again]}
     )
     for method, there in (("once", True), ("twice", False)):
-        known = Histories({method: logged([frame], settings_of({"loss": "lower"})).history(method)})
+        known = Histories({method: combine_logs([frame], settings_of({"loss": "lower"})).history(method)})
         assert RUNS.reaches(method, "loss", 0.1)(known).values.tolist() == [there]
         assert RUNS.reaches(method, "loss", 0.1, touch=True)(known).values.tolist() == [True]
 
@@ -164,8 +164,8 @@ def test_seeds_that_stop_at_different_rounds():
     frame = stopping(a=0.5)
     frame = frame[~((frame["seed"] > 3) & (frame["round"] > 9))]
     with pytest.raises(ReplifedError, match=r"end at different rounds: .* or stopped: true \(or --stopped\)"):
-        logged([frame], settings_of(BETTER))
-    read = logged([frame], settings_of(BETTER, stopped=True))
+        combine_logs([frame], settings_of(BETTER))
+    read = combine_logs([frame], settings_of(BETTER, stopped=True))
     ends = "at 9 the seeds 4, 5, 6; at 14 the seeds 1, 2, 3"
     assert read.remarks == [f"runs of a stop at different rounds: {ends}; their last values are kept"]
     own = read.history("a")
@@ -176,7 +176,7 @@ def test_seeds_that_stop_at_different_rounds():
     # What was evaluated before the last record counts, and a run that lost its loss has diverged.
     sparse = frame.assign(**frame[["accuracy", "time"]].where(frame["round"] % 4 == 0))
     sparse.loc[(sparse["seed"] == 6) & (sparse["round"] > 4), "loss"] = np.nan
-    own = logged([sparse], settings_of(BETTER, stopped=True)).history("a")
+    own = combine_logs([sparse], settings_of(BETTER, stopped=True)).history("a")
     assert own.groupby("replicate")["diverged"].any().tolist() == [False] * 5 + [True]
 
 
@@ -199,7 +199,7 @@ def test_an_axis_beside_rounds():
     judged = rf.judge(frame, claims, {"loss": "lower"}, axes=axes, stopped=True)
     assert judged["verdict"].tolist() == ["holds", "holds", "holds", "unchecked"]
     assert "b was logged from 0 to 14 seconds in all seeds, not at 15" in judged["reason"].iloc[3]
-    known = Histories({"a": logged([frame], settings_of({"loss": "lower"}, axes=axes)).history("a")})
+    known = Histories({"a": combine_logs([frame], settings_of({"loss": "lower"}, axes=axes)).history("a")})
     third = frame[(frame["method"] == "a") & (frame["round"] == 3)]["loss"]
     assert RUNS.at("a", "loss", 39.9, "seconds")(known).values.tolist() == third.tolist()
     assert used["a"](known).below.tolist() == [10.0] * 6
@@ -258,19 +258,19 @@ def test_a_run_that_diverges_in_any_column_has_diverged():
         return [f"scaffold: {column} ends in no number in the seeds {seeds}, which diverged (unless settings "
                 f"say ignore: [{column}])"]  # fmt: skip
 
-    read = logged([frame.drop(columns="grad")], settings_of(better))
+    read = combine_logs([frame.drop(columns="grad")], settings_of(better))
     assert read.remarks == said("loss", "2, 5")
-    ignoring = logged([frame.drop(columns="grad")], settings_of(better, ignore=["loss"]))
+    ignoring = combine_logs([frame.drop(columns="grad")], settings_of(better, ignore=["loss"]))
     assert not ignoring.frame["diverged"].any() and not ignoring.remarks
     known = Histories({"scaffold": read.history("scaffold")})
     bounds = [0, -1, 0, 0, -1, 0]
     assert RUNS.survives("scaffold", "accuracy")(known).values.tolist() == [one == 0 for one in bounds]
     assert RUNS.last("scaffold", "accuracy")(known).bounds.tolist() == bounds
-    whole = logged([frame.drop(columns="loss")], settings_of(better))
+    whole = combine_logs([frame.drop(columns="loss")], settings_of(better))
     assert whole.remarks == said("grad", "1, 2, 3, 4, 5 and 1 more")
     # Nor is it a result if accuracy was evaluated for the last time before.
     seldom = frame.drop(columns="grad").assign(accuracy=frame["accuracy"].where(frame["round"] % 7 == 0))
-    read = logged([seldom], settings_of(better, until=13))
+    read = combine_logs([seldom], settings_of(better, until=13))
     known = Histories({"scaffold": read.history("scaffold")})
     assert RUNS.last("scaffold", "accuracy")(known).bounds.tolist() == bounds
 
@@ -300,7 +300,7 @@ def test_what_is_missing_is_named_and_left_out():
     frame.loc[(frame["method"] == "FedAvg") & (frame["seed"] == 3) & (frame["round"] == 4), "loss"] = np.nan
     frame.loc[(frame["round"] % 5 > 0) & (frame["round"] < 19), "accuracy"] = np.nan
     frame = frame[~((frame["method"] == "SCAFFOLD") & (frame["seed"] == 5) & (frame["round"] == 7))]
-    read = logged([frame], settings_of(BETTER))
+    read = combine_logs([frame], settings_of(BETTER))
     assert read.remarks == [
         "fedavg: loss ends in no number in the seed 2, which diverged",
         "fedavg: loss is no number in rounds 4 of the seed 3, left out for all seeds",
@@ -379,7 +379,7 @@ def test_what_is_no_claim_or_metric_is_refused_and_seeds_of_arrow_are_read():
     with pytest.raises(ReplifedError, match="unknown metric of runs 'los'; did you mean 'loss'"):
         RUNS.last("fedavg", "los")
     arrow = runs().convert_dtypes(dtype_backend="pyarrow")
-    read = logged([arrow], settings_of(BETTER, tuned_on=[2, 3], replicates=[1, 4, 5, 6]))
+    read = combine_logs([arrow], settings_of(BETTER, tuned_on=[2, 3], replicates=[1, 4, 5, 6]))
     assert set(read.frame["replicate"]) == {1, 4, 5, 6}
 
 
@@ -450,10 +450,10 @@ def test_a_metric_that_is_evaluated_ever_more_seldom_has_not_diverged():
     frame = runs(3, FedAvg=0.97)
     frame.loc[~frame["round"].isin([0, 1, 2, 4, 8]), "accuracy"] = np.nan
     frame = frame[frame["round"] < 15]
-    assert not logged([frame], settings_of(BETTER)).frame["diverged"].any()
+    assert not combine_logs([frame], settings_of(BETTER)).frame["diverged"].any()
     frame.loc[frame["round"] == 8, "accuracy"] = np.nan
     frame.loc[frame["round"] == 3, "accuracy"] = 0.4
-    assert logged([frame], settings_of(BETTER)).frame["diverged"].any()
+    assert combine_logs([frame], settings_of(BETTER)).frame["diverged"].any()
 
 
 def test_a_parquet_file_is_as_large_as_its_values(tmp_path, monkeypatch):
@@ -484,10 +484,10 @@ def test_a_log_that_changes_under_the_reader_is_refused(tmp_path, monkeypatch):
     [
         ("runz/*.csv", r"logs: runz/\*.csv matches no file in .*; did you mean 'runs/a.csv'"),
         *(
-            (pattern, rf"logs: '{re.escape(pattern)}' is no pattern of files: two wildcards stand")
+            (pattern, rf"logs: '{re.escape(pattern)}' is no valid pattern of files: two wildcards stand")
             for pattern in ("**x.csv", "runs/**", "x**/a.csv", "{method}{seed}.csv")
         ),
-        (".", "logs: '.' is no pattern of files"),
+        (".", "logs: '.' is no valid pattern of files"),
         ("../*.csv", "leaves the folder of the paper"),
         ("/etc/*", "leaves the folder of the paper"),
         ("links/*.csv", "leaves the folder of the paper"),
@@ -510,7 +510,7 @@ def test_patterns_that_name_nothing_or_other_folders_are_refused(tmp_path, patte
 def test_words_around_a_table_are_skipped(tmp_path):
     frame = runs()
     settings = settings_of(BETTER, logs="a.*")
-    wanted = logged([frame], settings).frame
+    wanted = combine_logs([frame], settings).frame
     for name, text in {
         "a.log": frame.to_csv(),  # with the index of its lines, whose column has no name
         "a.txt": "# Configuration:\nmodel, softmax\nstep, 0.1\nclients: 5\n# Results:\n\n"
@@ -529,8 +529,8 @@ def test_metrics_of_one_round_may_stand_in_several_lines():
     frame = runs()
     apart = pd.concat([frame.drop(columns="loss"), frame.drop(columns=["accuracy", "bits"])])
     pd.testing.assert_frame_equal(
-        logged([apart], settings_of(BETTER)).frame,
-        logged([frame], settings_of(BETTER)).frame,
+        combine_logs([apart], settings_of(BETTER)).frame,
+        combine_logs([frame], settings_of(BETTER)).frame,
         check_like=True,
     )
 

@@ -17,7 +17,7 @@ from replifed.cli import main
 from replifed.cli import new as cli_new
 from replifed.errors import DataError, ReplifedError
 from replifed.logs import histories
-from replifed.logs.histories import logged, settings_of
+from replifed.logs.histories import combine_logs, settings_of
 from replifed.logs.names import guess
 from replifed.logs.reading import read
 from replifed.logs.values import holding
@@ -307,7 +307,7 @@ def test_lines_of_clients_become_their_weighted_mean():
 
     def read_as(table=table, columns=("client", "weight"), **more):
         columns = {name: {"weight": "samples"}.get(name, name) for name in columns}
-        return logged([table], settings_of({"loss": "lower"}, columns=columns, **more))
+        return combine_logs([table], settings_of({"loss": "lower"}, columns=columns, **more))
 
     mean = sum(10 * c * c for c in (1, 2, 3)) / 60
     np.testing.assert_allclose(read_as().frame.groupby("round")["loss"].first(), mean + np.arange(4))

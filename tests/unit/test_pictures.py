@@ -9,7 +9,7 @@ import pytest
 
 from legible import faults
 from replifed.figures.artefact import Grid
-from replifed.figures.style import PRINT_WIDTH, watermark
+from replifed.figures.style import PRINT_WIDTH, banner
 from replifed.parts import paper_names, part
 from small_tables import small_table
 
@@ -38,7 +38,7 @@ def test_every_picture_can_be_read(paper, name, monkeypatch):
     # Pages are alike: the first and the last stand for those between them.
     for page in pages[:1] + pages[1:][-1:]:
         page = page() if callable(page) else page
-        watermark(page, str(frame["data"].iloc[0]) if "data" in frame else "", "small")
+        banner(page, str(frame["data"].iloc[0]) if "data" in frame else "", "small")
         assert page.get_size_inches()[0] <= PRINT_WIDTH + 1e-9
         colour_bars = sum(ax.get_label() == "<colorbar>" for ax in page.axes)
         panels = [ax for ax in page.axes if ax.axison]

@@ -55,7 +55,7 @@ CASES = {
             *(of(spread(3.0, 0.1), [-1]), of(spread(7.0, 0.1), [1])),
         ),
         (
-            *(OPEN, "some values are only bounds, and the true ones could change the verdict"),
+            *(OPEN, "some values are only bounds, and could change the verdict"),
             *(of(spread(3.0, 0.1), [1]), of(spread(5.0, 0.1), [1]), of(spread(7.0, 0.1), [1, -1])),
         ),
         (
@@ -93,7 +93,7 @@ CASES = {
             *(of([1.0, 1.0], [-1, -1]), of([9.0, 9.0], [1, 1])),  # at most 1, when 5 is published
         ),
         (
-            *(OPEN, "some values are only bounds, and the true ones could change the verdict"),
+            *(OPEN, "some values are only bounds, and could change the verdict"),
             of([5.0, 5.0], [0, 1]),  # right, but nobody knows how much is missing
             *(of([1.0, 1.0], [1, 1]), of([9.0, 9.0], [-1, -1]), of([9.0, 9.0], [1, -1])),
         ),
@@ -148,7 +148,7 @@ CASES = {
         (
             *(
                 OPEN,
-                "the difference is on the claimed side, but some values are bounds, and it may be smaller",
+                "the difference is on the claimed side, but may be smaller: some values are bounds",
             ),
             of([1.0, 1.1, 0.9], [-1]),
         ),
@@ -163,7 +163,7 @@ CASES = {
             of([1.0, 1.1, 0.9], corrected=Corrected(0.05)),
         ),
         (
-            *(OPEN, "the difference is on the other side, but some values are bounds, and it may be larger"),
+            *(OPEN, "the difference is on the other side, but may be larger: some values are bounds"),
             of([-1.0, -1.1, -0.9], [1]),
         ),
         (
@@ -182,7 +182,7 @@ CASES = {
             *(of([4e-7, 4.1e-7, 3.9e-7], tolerance=0.003), of([-0.01, 0.01, 0.0])),
         ),
         (
-            *(OPEN, "the difference is significant alone, but not after Holm's correction: p = 0.06"),
+            *(OPEN, "the difference is significant alone, not after Holm's correction: p = 0.06"),
             of([1.0, 1.1, 0.9], corrected=Corrected(0.06)),
         ),
         (OPEN, "the difference is not significant: p = 1", of([1.0]), of([-1.0]), of([1.0, -1.0])),
@@ -250,11 +250,7 @@ CASES = {
             table([True], chance=0.051, tried=12, stated="last"),
         ),
         (
-            *(
-                HOLDS,
-                "the mean of the last records, as stated, gives the printed numbers; a chance match has "
-                "probability 5 %",
-            ),
+            *(HOLDS, "the mean of the last records, as stated, gives the printed numbers (by chance: 5 %)"),
             table([True, True], chance=0.05, stated="last"),
         ),
         (

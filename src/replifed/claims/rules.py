@@ -34,6 +34,8 @@ _CLEAR = 0.01
 PERTURBED = 5
 # Least ratio of a difference to the distance between a run and a perturbed one, for it to count.
 _DISTANCES = 3
+_BEYOND = "however far the bounds are off"
+_SENSITIVE = "runs are sensitive to rounding"
 
 
 class Rule(NamedTuple):
@@ -122,11 +124,7 @@ def _value(case: Case) -> list[Rule]:
     too = rival is not None and low <= rival <= high
     return [
         _undecided(case),
-        Rule(
-            further,
-            FAILS,
-            "the published number is outside the prediction interval, however far the bounds are off",
-        ),
+        Rule(further, FAILS, f"the published number is outside the prediction interval, {_BEYOND}"),
         _bounded(case),
         Rule(case.p <= LEVEL, FAILS, "the published number is outside the prediction interval"),
         _alone(low),
@@ -149,7 +147,7 @@ def _near(case: Case) -> list[Rule]:
     further = _further(case.measured.bounds, above, below)
     return [
         _undecided(case),
-        Rule(further, FAILS, "the whole interval is outside the tolerance, however far the bounds are off"),
+        Rule(further, FAILS, f"the whole interval is outside the tolerance, {_BEYOND}"),
         _bounded(case),
         _alone(case.low),
         Rule(inside, HOLDS, "the mean is within the tolerance, and the interval is narrow enough"),
@@ -183,6 +181,7 @@ def _order(case: Case) -> list[Rule]:
     above = significant and effect >= least and low >= 0
     below = significant and effect <= -least and high <= 0
     equal = -least <= low and high <= least
+    hidden = equal and bounds.any()
     smaller, larger = above and (bounds < 0).any(), below and (bounds > 0).any()
     single = not significant and case.p_value is not None and case.p_value <= LEVEL
     seeds, fewest = case.measured.count, case.claim.fewest
@@ -192,28 +191,15 @@ def _order(case: Case) -> list[Rule]:
         Rule(case.p_value is None, OPEN, "all repetitions are equal, so that there is only one run"),
         Rule(seeds < fewest, OPEN, f"an order needs at least {fewest} seeds, and there are {{seeds}}", facts),
         Rule(
-            smaller,
-            OPEN,
-            "the difference is on the claimed side, but some values are bounds, and it may be smaller",
+            smaller, OPEN, "the difference is on the claimed side, but may be smaller: some values are bounds"
         ),
         Rule(above, HOLDS, "the difference is on the claimed side, and reaches the least effect"),
-        Rule(
-            larger,
-            OPEN,
-            "the difference is on the other side, but some values are bounds, and it may be larger",
-        ),
+        Rule(larger, OPEN, "the difference is on the other side, but may be larger: some values are bounds"),
         Rule(below, FAILS, "the difference is on the other side, and reaches the least effect"),
-        Rule(
-            equal and bounds.any(),
-            OPEN,
-            "the difference is below the least effect, but some values are bounds",
-        ),
+        Rule(hidden, OPEN, "the difference is below the least effect, but some values are bounds"),
         Rule(equal, FAILS, "the difference and its whole interval are below the least effect"),
         Rule(
-            single,
-            OPEN,
-            "the difference is significant alone, but not after Holm's correction: p = {p}",
-            facts,
+            single, OPEN, "the difference is significant alone, not after Holm's correction: p = {p}", facts
         ),
         Rule(not significant, OPEN, "the difference is not significant: p = {p}", facts),
         Rule(abs(effect) < least, OPEN, "the difference is below the least effect, but its interval is not"),
@@ -252,10 +238,7 @@ def _printed(case: Case) -> list[Rule]:
             facts,
         ),
         Rule(
-            one.as_stated,
-            HOLDS,
-            "{rule}, as stated, gives the printed numbers; a chance match has probability {chance}",
-            facts,
+            one.as_stated, HOLDS, "{rule}, as stated, gives the printed numbers (by chance: {chance})", facts
         ),
         Rule(
             True,
@@ -279,11 +262,7 @@ def _further(bounds: NDArray, above: bool, below: bool) -> bool:
 
 
 def _bounded(case: Case) -> Rule:
-    return Rule(
-        case.measured.bounds.any(),
-        OPEN,
-        "some values are only bounds, and the true ones could change the verdict",
-    )
+    return Rule(case.measured.bounds.any(), OPEN, "some values are only bounds, and could change the verdict")
 
 
 def _alone(low: float) -> Rule:
@@ -319,18 +298,14 @@ def of_rounding(
     times = f"{difference / distance if distance else 0.0:.2g}"
     facts = {"verdict": _in_words(perturbed), "ratio": times}
     return [
-        Rule(lost, OPEN, "runs are sensitive to rounding, and there are no perturbed runs to judge by"),
-        Rule(
-            other, OPEN, "runs are sensitive to rounding: with the perturbed runs the claim {verdict}", facts
-        ),
-        Rule(
-            few, OPEN, f"runs are sensitive to rounding, and fewer than {PERTURBED} seeds have perturbed runs"
-        ),
+        Rule(lost, OPEN, f"{_SENSITIVE}, and there are no perturbed runs to judge by"),
+        Rule(other, OPEN, f"{_SENSITIVE}: with the perturbed runs the claim {{verdict}}", facts),
+        Rule(few, OPEN, f"{_SENSITIVE}, and fewer than {PERTURBED} seeds have perturbed runs"),
         Rule(
             within,
             OPEN,
-            "runs are sensitive to rounding: the difference is {ratio} times the shift that it causes; it "
-            f"must exceed {_DISTANCES}",
+            f"{_SENSITIVE}: the difference is {{ratio}} times the shift that it causes; it must exceed "
+            f"{_DISTANCES}",
             facts,
         ),
     ]

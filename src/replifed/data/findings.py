@@ -187,7 +187,10 @@ def _moments(X: csr_matrix, weights: NDArray, scaling: Scaling) -> tuple[NDArray
 
 
 def _largest(X: csr_matrix, weights: NDArray, scaling: Scaling) -> float:
-    """Largest eigenvalue by Lanczos iteration, on the shorter side of the table."""
+    """Largest eigenvalue of the weighted sum of z_j z_j' over scaled samples z_j, by Lanczos iteration.
+
+    Iterates on that d x d matrix, or, if n < d, on the n x n Gram matrix with the same eigenvalue.
+    """
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     n, d = X.shape

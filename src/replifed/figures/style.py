@@ -160,15 +160,15 @@ def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
 
 
 @styled
-def watermark(made: Figure, data: str, scale: str, head: str = "NOT THE PAPER'S DATA — ") -> None:
-    """Mark a figure from `canvas` whose settings or data are not the paper's, in a strip under its title.
+def banner(made: Figure, data: str, scale: str, prefix: str = "NOT THE PAPER'S DATA — ") -> None:
+    """Add a banner under the title of a figure from `canvas` if its settings or data are not the paper's.
 
-    `data` is a remark on the data, empty if they are the paper's, and `head` the text before it; `scale` is
-    "paper", or the name of the smaller settings. Without remarks there is no strip.
+    `data` is a remark on the data, empty if they are the paper's, and `prefix` the text before it; `scale` is
+    "paper", or the name of the smaller settings.
     """
     remarks = []
     if data:
-        remarks.append(f"{head}{data}")
+        remarks.append(f"{prefix}{data}")
     if scale != "paper":
         remarks.append(f"SCALE: {scale.upper()}, not the paper's settings")
     if not remarks:

@@ -15,19 +15,21 @@ PACKED = ".gz", ".bz2", ".xz"
 
 
 class Log(NamedTuple):
-    """A file, with what its name says."""
+    """A file, with the parts of its name."""
 
     path: Path
-    named: dict[str, str]  # what the pattern has in braces, such as method and seed
+    named: dict[str, str]  # the parts of the name at the pattern's braces, such as method and seed
 
 
 def find(folder: Path, patterns: str | Iterable[str]) -> list[Log]:
-    """Return the files that a pattern, or several, name in a folder, sorted; each once, by the first.
+    """Return the files in a folder that one or more patterns match, by pattern and then by path.
+
+    A file that several patterns match counts for the first of them.
 
     Raises
     ------
     DataError
-        A pattern is none, or names no file, or one outside the folder.
+        A pattern is invalid, matches no file, or matches one outside the folder.
     """
     found: dict[Path, Log] = {}
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
@@ -37,8 +39,8 @@ def find(folder: Path, patterns: str | Iterable[str]) -> list[Log]:
             if not is_hidden(pattern):
                 paths = [path for path in paths if not is_hidden(_name(path, folder))]
         except (ValueError, NotImplementedError, IndexError, re.error) as error:
-            raise DataError(f"logs: {pattern!r} is no pattern of files: {one_line(error)}") from error
-        said = ((path, says(pattern, _name(path, folder))) for path in paths)
+            raise DataError(f"logs: {pattern!r} is no valid pattern of files: {one_line(error)}") from error
+        said = ((path, parse_name(pattern, _name(path, folder))) for path in paths)
         logs = [Log(path, one) for path, one in said if one is not None]
         if not logs:
             there = {_name(path, folder) for path in folder.rglob("*") if path.is_file()}
@@ -51,7 +53,7 @@ def find(folder: Path, patterns: str | Iterable[str]) -> list[Log]:
 
 
 def ending(name: str) -> str:
-    """Return the end of a file's name that says its form, such as .csv.gz; none of an event file."""
+    """Return the suffix that tells a file's format, such as .csv.gz; "" for an event file."""
     if EVENTS in name:
         return ""
     suffixes = Path(name).suffixes[-2:]
@@ -72,16 +74,16 @@ def _globbed(pattern: str) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Return True if a file, or a folder above it, begins with a dot, such as a notebook's copies."""
+    """Return True if the name of a file, or of a folder above it, begins with a dot."""
     return any(part.startswith(".") for part in name.split("/"))
 
 
-def says(pattern: str, name: str) -> dict[str, str] | None:
-    """Return what a name says where a pattern has braces; None if it does not fit.
+def parse_name(pattern: str, name: str) -> dict[str, str] | None:
+    """Return the parts of a name at the braces of a pattern; None if the name does not match.
 
-    Each part is as short as can be, and a seed is of digits if it can be.
+    Each part is as short as possible, and a seed consists of digits if possible.
 
-    >>> says("{method}_{seed}", "fed_avg_3")
+    >>> parse_name("{method}_{seed}", "fed_avg_3")
     {'method': 'fed_avg', 'seed': '3'}
     """
     matches = (compiled.fullmatch(name) for compiled in _compiled(pattern))

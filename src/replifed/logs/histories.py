@@ -29,7 +29,7 @@ _SHOWN = 5
 _OTHER = "_other:"
 
 
-class Logged(NamedTuple):
+class CombinedLogs(NamedTuple):
     """Runs of one experiment."""
 
     # Columns method, replicate, round, diverged, the metrics, and bits where they are counted.
@@ -43,13 +43,13 @@ class Logged(NamedTuple):
         return self.frame[self.frame["method"] == method].reset_index(drop=True)
 
 
-def read(folder: Path, settings: Experiment) -> Logged:
+def read(folder: Path, settings: Experiment) -> CombinedLogs:
     """Read the logs of an experiment in a paper's folder.
 
     Raises
     ------
     DataError
-        A log cannot be read, lacks a column, or its runs are no experiment (see `logged`).
+        A log cannot be read, lacks a column, or its runs are no experiment (see `combine_logs`).
     """
     found = files.find(folder, settings.logs)
     frames, said = [], []
@@ -58,7 +58,7 @@ def read(folder: Path, settings: Experiment) -> Logged:
         frames.append(placed(table.frame, log.named, log.path.relative_to(folder).as_posix()))
         said += table.said
     check_lines(folder, sum(map(len, frames)))
-    runs = logged(frames, settings)
+    runs = combine_logs(frames, settings)
     return runs._replace(remarks=[*dict.fromkeys(said), *runs.remarks], files=[log.path for log in found])
 
 
@@ -69,54 +69,56 @@ def placed(frame: pd.DataFrame, named: Mapping[str, str], name: str) -> pd.DataF
     return frame.assign(**added, **{FILE: name})
 
 
-def logged(frames: Sequence[pd.DataFrame], settings: Experiment) -> Logged:
-    """Make one experiment of the tables of several logs, or of one.
+def combine_logs(frames: Sequence[pd.DataFrame], settings: Experiment) -> CombinedLogs:
+    """Combine the tables of one log, or of several, into the runs of one experiment.
 
-    Methods are named in small letters; seeds that are no numbers are numbered. A round that some seed lacks
-    is left out for all seeds of its method, and a run that ends in values that are no numbers has diverged.
+    Names of methods become lower case, and seeds that are not numbers are numbered. If one seed lacks a
+    round, the round is left out for all seeds of the method. A run whose last values are not numbers has
+    diverged.
 
     Raises
     ------
     DataError
         A column is missing, or holds no number; two runs have one seed; runs of a method end at different
-        rounds, and no last round that counts is stated; reported seeds are missing, or were tuned on.
+        rounds, and `until` is not set; reported seeds are missing, or the methods were tuned on them.
     """
     remarks: list[str] = []
     mapped = [_mapped(frame, settings, remarks) for frame in frames]
-    whole = pd.concat(mapped, ignore_index=True)
-    if whole.empty:
+    rows = pd.concat(mapped, ignore_index=True)
+    if rows.empty:
         raise DataError(_none_chosen(frames, settings.where) if settings.where else "the logs have no line")
-    whole["replicate"] = _numbered(whole["replicate"], remarks)
-    labels = _labels(whole["method"])
-    whole["method"] = whole["method"].map({label: name for name, label in labels.items()})
-    whole = _chosen(whole, settings)
+    rows["replicate"] = _numbered(rows["replicate"], remarks)
+    labels = _labels(rows["method"])
+    rows["method"] = rows["method"].map({label: name for name, label in labels.items()})
+    rows = _chosen(rows, settings)
     if settings.until is not None:
-        whole = whole[whole["round"] <= settings.until]
-        if whole.empty:
+        rows = rows[rows["round"] <= settings.until]
+        if rows.empty:
             raise DataError(f"until: no round up to {settings.until} was recorded")
-    whole = _one_line_a_round(whole, settings)
-    others = [name for name in whole if str(name).startswith(_OTHER)]
-    recorded = {name: set(whole.loc[np.isfinite(whole[name]), "round"]) for name in others}
+    rows = _one_line_per_round(rows, settings)
+    others = [name for name in rows if str(name).startswith(_OTHER)]
+    recorded = {name: set(rows.loc[np.isfinite(rows[name]), "round"]) for name in others}
     parts = [
-        _whole(method, own, settings, recorded, remarks)
-        for method, own in whole.groupby("method", sort=False)
+        _complete_method(method, of_method, settings, recorded, remarks)
+        for method, of_method in rows.groupby("method", sort=False)
     ]
     frame = pd.concat(parts, ignore_index=True).drop(columns=[FILE, *others])
     ends = frame.groupby("method", sort=False)["round"].max()
     if len(set(ends)) > 1:
         listed = _listed(f"{method} at {end}" for method, end in ends.items())
-        cure = "" if settings.stopped else f"; until: {ends.min()} compares them at one"
+        cure = "" if settings.stopped else f"; until: {ends.min()} compares them at the same round"
         remarks.append(f"methods end at different rounds ({listed}){cure}")
     if not frame.duplicated(["method", "replicate"]).any():
-        # Final values of two digits may be equal by chance: such runs are not told to be copies.
+        # With one row per run, equal rows (values of two digits, say) are no evidence of copies. A unique
+        # column prevents that they count as such.
         frame["line"] = np.arange(len(frame))
     remarks += _about_copies(frame)
     there = set(frame["method"].unique())
-    return Logged(frame, {name: label for name, label in labels.items() if name in there}, remarks, [])
+    return CombinedLogs(frame, {name: label for name, label in labels.items() if name in there}, remarks, [])
 
 
 def _mapped(frame: pd.DataFrame, settings: Experiment, remarks: list[str]) -> pd.DataFrame:
-    """Columns of a log by what they mean, of the lines that count; a line a run and round."""
+    """Columns of a log by what they mean, of the lines that count; one line per run and round."""
     named = str(frame[FILE].iloc[0]) if FILE in frame and len(frame) else "the table"
     wanted = dict(settings.columns)
     if settings.wide is not None:
@@ -281,32 +283,32 @@ def method_name(label: str) -> str:
     return name if name[:1].isalpha() else f"method_{name}".rstrip("_")
 
 
-def _chosen(whole: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
+def _chosen(rows: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
     """Lines of the methods and seeds that are reported."""
     methods = getattr(settings, "methods", None)  # a job of one method is not given them
-    known = set(whole["method"].unique())
+    known = set(rows["method"].unique())
     for name in methods or ():
         if name not in known:
             raise DataError(f"methods: {unknown_name('method of the logs', name, known)}")
     if methods:
-        whole = whole[whole["method"].isin(methods)]
-    there = {int(seed) for seed in whole["replicate"].unique()}
+        rows = rows[rows["method"].isin(methods)]
+    there = {int(seed) for seed in rows["replicate"].unique()}
     reported = there if settings.replicates is None else set(settings.replicates)
     if missing := sorted(reported - there):
         raise DataError(f"replicates: no log is of the {_seeds(missing)}")
     if both := sorted(reported & set(settings.tuned_on or ())):
         rest = f"; report the others: replicates: {sorted(there - set(both))}" if there - set(both) else ""
         raise DataError(f"tuned_on: the {_seeds(both)}, on which methods were tuned, would be reported{rest}")
-    return whole[whole["replicate"].isin(reported)]
+    return rows[rows["replicate"].isin(reported)]
 
 
-def _one_line_a_round(whole: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
+def _one_line_per_round(rows: pd.DataFrame, settings: Experiment) -> pd.DataFrame:
     """Join the lines of a run and round, each of which may hold other metrics; refuse two runs of a seed."""
     keys = ["method", "replicate", "round"]
-    repeated = whole[whole.duplicated(keys, keep=False)]
+    repeated = rows[rows.duplicated(keys, keep=False)]
     if repeated.empty:
-        return whole
-    values = [*settings.metrics, *_counted(whole, settings)]
+        return rows
+    values = [*settings.metrics, *_counted(rows, settings)]
     by_round = repeated.groupby(keys, sort=False)
     twice = by_round[FILE].nunique().gt(1) | (by_round[values].count() > 1).any(axis=1)
     if twice.any():
@@ -323,19 +325,19 @@ def _one_line_a_round(whole: pd.DataFrame, settings: Experiment) -> pd.DataFrame
             f"two runs of {method} have the seed {seed} (round {number}, {where}): name the column of seeds "
             "(--seed), or {seed} in the pattern of files (--files), or choose lines by `where` (--where)"
         )
-    return whole.groupby(keys, sort=False, as_index=False).first()
+    return rows.groupby(keys, sort=False, as_index=False).first()
 
 
-def _whole(
+def _complete_method(
     method: str,
     own: pd.DataFrame,
     settings: Experiment,
     recorded: Mapping[str, set[int]],
     remarks: list[str],
 ) -> pd.DataFrame:
-    """Runs of a method in the same rounds; remarks name what was left out, and what is no number.
+    """Return the runs of a method in rounds that all of them have; remarks name what was left out.
 
-    `recorded` has the rounds in which any run has a number, of each column that is not judged.
+    `recorded` has, for each column that is not judged, the rounds in which any run has a number.
     """
     last = own.groupby("replicate")["round"].max()
     if len(set(last)) > 1:

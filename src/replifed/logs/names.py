@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from replifed.errors import DataError
-from replifed.logs.files import says
+from replifed.logs.files import parse_name
 
 # What stands before the number of a repetition; the first ones first.
 _MARKS = (
@@ -57,7 +57,7 @@ def guess(
 
 def _fits(pattern: str, names: Sequence[str], method: bool) -> bool:
     """Return True if a pattern fits all names, and tells them apart."""
-    said = [says(pattern, name) for name in names]
+    said = [parse_name(pattern, name) for name in names]
     seeds = [one["seed"] for one in said if one and "seed" in one]
     distinct = {tuple(one.items()) for one in said if one is not None}
     return None not in said and all(map(str.isdecimal, seeds)) and (not method or len(distinct) == len(names))
@@ -163,7 +163,7 @@ def _digits(values: Sequence[str], method: bool) -> Iterator[str]:
 
 def _ask_about_digits(pattern: str, names: Sequence[str], ask: str, end: str) -> None:
     """Refuse methods whose names differ by digits or dates alone, where these may be seeds."""
-    methods = {said.get("method", "") for name in names if (said := says(pattern, name))}
+    methods = {said.get("method", "") for name in names if (said := parse_name(pattern, name))}
     single = "{seed}" not in pattern or len(methods) == len(names)
     alike = defaultdict(list)
     for name in sorted(methods):

@@ -15,7 +15,7 @@ import pandas as pd
 from replifed.claims.evidence import LOGS
 from replifed.errors import ConfigError, DataError, counted, meant, unknown_name
 from replifed.logs import files, meanings, names, unopened
-from replifed.logs.histories import Logged, logged, placed
+from replifed.logs.histories import CombinedLogs, combine_logs, placed
 from replifed.logs.meanings import FILE, ROW, VALUE
 from replifed.logs.reading import read
 from replifed.logs.settings import Experiment
@@ -44,9 +44,9 @@ class Proposal:
     copies: dict[str, Path] = field(default_factory=dict)  # by their names in the paper's folder
     remarks: list[str] = field(default_factory=list)
 
-    def runs(self) -> Logged:
+    def runs(self) -> CombinedLogs:
         """The logs, read by these settings."""
-        return logged(self.frames, Experiment.of_job(self.settings))
+        return combine_logs(self.frames, Experiment.of_job(self.settings))
 
 
 def metric_name(column: str) -> str:
@@ -90,7 +90,7 @@ def propose(found: Proposal, better: Mapping[str, str]) -> None:
     patterns = _listed(stated["logs"])
     for path, frame in tables.items():
         name = relative[path]
-        says = next(filter(None, (files.says(one, name) for one in patterns)), {})
+        says = next(filter(None, (files.parse_name(one, name) for one in patterns)), {})
         found.frames.append(placed(frame, says, name))
         found.copies[f"{FOLDER}/{name}"] = path
     # Names of files may say a column that has a usual name, too, such as {solver}.
@@ -359,7 +359,7 @@ def _some(which: Iterable[str]) -> str:
     return ", ".join([*islice(which, _NAMED), *(["..."] if len(which) > _NAMED else [])])
 
 
-def described(found: Proposal, runs: Logged | None) -> list[str]:
+def described(found: Proposal, runs: CombinedLogs | None) -> list[str]:
     """Lines on the logs: files, columns, methods with their seeds, metrics with their ranges."""
     if not found.frames:
         return found.remarks

@@ -13,7 +13,7 @@ import numpy as np
 
 from replifed.claims.evidence import LOGS
 from replifed.errors import ConfigError, ReplifedError
-from replifed.logs.histories import Logged, checked
+from replifed.logs.histories import CombinedLogs, checked
 from replifed.logs.propose import FOLDER, Proposal, described, metric_name, propose
 from replifed.settings.reading import deep_merge, read_file
 from replifed.store import limits
@@ -140,7 +140,7 @@ def _fill(folder: Path, found: Proposal, words: Mapping[str, str]) -> None:
         fill(folder, kind, lambda text: re.sub(any_word, lambda one: words[one[0]], text))
 
 
-def _words(name: str, found: Proposal, runs: Logged) -> dict[str, str]:
+def _words(name: str, found: Proposal, runs: CombinedLogs) -> dict[str, str]:
     """What the templates hold in capitals; what logs call a method stands in Python's texts."""
     metric, lower = next(
         (one, given["better"] == "lower") for one, given in found.settings["metrics"].items()

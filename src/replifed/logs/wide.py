@@ -18,7 +18,7 @@ def stacked(frame: pd.DataFrame, pattern: str, others: set[str | None], named: s
         column: says
         for column in frame
         if column not in {*others, FILE} and not str(column).endswith(_BOUNDS) and is_run(frame[column])
-        for says in [files.says(pattern, str(column))]
+        for says in [files.parse_name(pattern, str(column))]
         if says is not None
     }
     if not found:

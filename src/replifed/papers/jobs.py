@@ -409,14 +409,14 @@ def _provenance(paper: str, method: str, settings: dict, table: Any) -> dict[str
 
 
 def _draw(made: Artefact, frame: Any, outputs: dict[str, Path], data: str, scale: str) -> None:
-    from replifed.figures.style import save, watermark
+    from replifed.figures.style import banner, save
 
     pages = made.pages_of(frame)
     for page in pages:
         if data == PUBLISHED:
-            watermark(page, data.upper(), scale, head="")
+            banner(page, data.upper(), scale, prefix="")
         else:
-            watermark(page, data, scale)
+            banner(page, data, scale)
     for suffix in ("pdf", "png"):
         save(pages, outputs[suffix])
 

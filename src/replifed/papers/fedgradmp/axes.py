@@ -226,8 +226,9 @@ AXES = Axes(
 )
 
 
-def on(*experiments: str, **options: str) -> dict[str, str]:
-    """Printed settings on all gaps of experiments, but for `options`, with _ for spaces in their names."""
+def options_of(*experiments: str, **options: str) -> dict[str, str]:
+    """Printed options on all axes that experiments need, with others in `options` (_ for a space in "
+    "names)."""
     gaps = (axis for name in experiments for axis in GAPS[name])
     found = {axis: AXES.printed[axis] or "" for axis in gaps}
     return found | {name.replace("_", " "): option for name, option in options.items()}
@@ -235,7 +236,7 @@ def on(*experiments: str, **options: str) -> dict[str, str]:
 
 # Sparsity on digits: its options, the experiment that runs it, and that with Gaussian atoms.
 DIGITS = [
-    (on("digits", tau_on_digits=tau, sparsity_on_digits=counted), experiment)
+    (options_of("digits", tau_on_digits=tau, sparsity_on_digits=counted), experiment)
     for tau, counted, experiment in (
         ("1000", "of all classes", "digits"),
         ("2000", "of all classes", "digits"),
@@ -244,7 +245,7 @@ DIGITS = [
     )
 ]
 FIGURE7 = [
-    (on("digits_gaussian", tau_on_digits=tau, sparsity_on_digits=counted), pixels, atoms)
+    (options_of("digits_gaussian", tau_on_digits=tau, sparsity_on_digits=counted), pixels, atoms)
     for tau, counted, pixels, atoms in (
         ("500", "in each class", "digits_classes_few", "digits_gaussian_few"),
         ("1000", "of all classes", "digits", "digits_gaussian"),
@@ -257,7 +258,7 @@ STEPS = {"printed": ("printed grid", "with the printed steps "), "own": ("own", 
 DIGIT_STEPS = {"own": ("own", ""), "printed": ("coarse grid", "with steps of a coarse grid ")}
 # Settings of Figure 8, by what histories call them.
 FIGURE8 = {
-    name: on("learning_rates", tau_in_Figure_8=tau, gradients=gradients)
+    name: options_of("learning_rates", tau_in_Figure_8=tau, gradients=gradients)
     for name, tau, gradients in (
         ("text", "10", "mean"),
         ("larger_tau", "200", "mean"),
@@ -267,7 +268,7 @@ FIGURE8 = {
 }
 # Settings of Figure 11: their options, by experiment and K.
 FIGURE11 = {
-    (experiment, K): on("cohorts", dimension=dimension, local_iterations=iterations)
+    (experiment, K): options_of("cohorts", dimension=dimension, local_iterations=iterations)
     for experiment, dimension in (("cohorts", "n = 1000"), ("cohorts_small", "n = 50"))
     for K, iterations in ((3, "1, 5 and 3"), (1, "1 in Figure 11, too"))
 }

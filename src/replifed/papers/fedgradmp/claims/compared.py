@@ -9,7 +9,7 @@ from replifed.claims.claim import Claim
 from replifed.claims.curves import at, curves, first
 from replifed.claims.quantities import Quantity, joined, run
 from replifed.papers.fedgradmp import measures
-from replifed.papers.fedgradmp.axes import DECADES, STEPS, on
+from replifed.papers.fedgradmp.axes import DECADES, STEPS, options_of
 from replifed.papers.fedgradmp.measures import decades, error, log_error, logs
 from replifed.papers.fedgradmp.paper import EXPERIMENTS, METHODS
 
@@ -30,7 +30,7 @@ def faster_in_rounds(figure: str) -> Iterator[Claim]:
     experiment, solver = FIGURES[figure]
     for (name, (step, words)), (method, variant) in product(STEPS.items(), BASELINES):
         other = log_error(5, experiment, method, variant, reading=name)
-        yield DECADES(f"{figure}.{method}.rounds", options=on(experiment, step=step)).order(
+        yield DECADES(f"{figure}.{method}.rounds", options=options_of(experiment, step=step)).order(
             f"{EXPERIMENTS[experiment]}: FedGradMP converges faster than {METHODS[method]} {words}in rounds; "
             "its error after 5 is smaller (Section V-B).",
             decades(other, log_error(5, experiment, "fedgradmp", solver)),
@@ -46,7 +46,7 @@ def faster_in_work(figure: str) -> Iterator[Claim]:
         other = (experiment, method, variant)
         spent = measures.column("sample_gradients", *other, reading=name)
         then = measures.at_equal(work, logs(error(*other, reading=name)), spent)
-        options = on(experiment, step=step, time="counted work")
+        options = options_of(experiment, step=step, time="counted work")
         yield DECADES(f"{figure}.{method}.work", options=options).order(
             f"{EXPERIMENTS[experiment]}: FedGradMP converges faster than {METHODS[method]} {words}in "
             "computation; its error after 5 rounds is smaller than the other's at equal work (Section V-B).",
@@ -63,7 +63,7 @@ def smaller_residual(figure: str, **more: bool) -> Iterator[Claim]:
         at_rest = None
         if method != "fediterht":
             at_rest = first(measures.limit(experiment, method, variant, reading=name))
-        yield DECADES(f"{figure}.{method}.residual", options=on(experiment, step=step), **more).order(
+        yield DECADES(f"{figure}.{method}.residual", options=options_of(experiment, step=step), **more).order(
             f"{EXPERIMENTS[experiment]}: FedGradMP has a smaller residual error than {METHODS[method]} "
             f"{words}at the end (Section V-B).",
             decades(measures.residual(theirs, at_rest), measures.residual(ours)),
@@ -84,7 +84,9 @@ def fewer_bits(figure: str) -> Iterator[Claim]:
     for (name, (step, words)), (method, variant) in product(STEPS.items(), BASELINES):
         other = (experiment, method, variant)
         then = measures.at_equal(sent, logs(error(*other, reading=name)), _bits(*other, reading=name))
-        yield DECADES(f"{figure}-bits.{method}", artefact=figure, options=on(experiment, step=step)).order(
+        yield DECADES(
+            f"{figure}-bits.{method}", artefact=figure, options=options_of(experiment, step=step)
+        ).order(
             f"{EXPERIMENTS[experiment]}: FedGradMP saves communication: after 5 rounds its error is smaller "
             f"than that of {METHODS[method]} {words}when both have sent as many bits (Section I-B).",
             decades(then, log_error(5, *best)),

@@ -19,7 +19,7 @@ from replifed.papers.fedgradmp.axes import (
     FIGURE11,
     RATES,
     SHARE,
-    on,
+    options_of,
 )
 from replifed.papers.fedgradmp.claims.compared import (
     LONG,
@@ -50,7 +50,7 @@ def _linear() -> Iterator[Claim]:
         pace = measures.pace(curve, floor)
         worst, halves = pace[0], pace[1]
         yield CLAIM(
-            f"fig1.linear.{name}-" + f"{alpha:g}".replace(".", "-"), options=on("heterogeneity")
+            f"fig1.linear.{name}-" + f"{alpha:g}".replace(".", "-"), options=options_of("heterogeneity")
         ).shape(
             f"FedGradMP converges linearly at alpha = {alpha:g}, {name}: down to its floor each round "
             "contracts the error, and the second half of the rounds brings at least half of the decades of "
@@ -128,7 +128,7 @@ def _optimal_bias() -> Iterator[Claim]:
 )
 def _conditions() -> Iterator[Claim]:
     names = ("exact", "heterogeneity")
-    yield RATES("theorem5.conditions", options=on(*names)).identity(
+    yield RATES("theorem5.conditions", options=options_of(*names)).identity(
         "The clients' losses in the experiments have restricted constants with 2 rho^- > rho^+, as Theorem 5 "
         "needs (Figures 1 and 9).",
         measures.conditions_met(*map(settings, names)).needing(*(run(name, "fedgradmp") for name in names)),
@@ -180,7 +180,7 @@ def _untuned() -> Iterator[Claim]:
 def _exact() -> Iterator[Claim]:
     exact = error("exact")
     after_four = at(exact, EXACT_ROUNDS)
-    yield CLAIM("fig9.precision", options=on("exact")).shape(
+    yield CLAIM("fig9.precision", options=options_of("exact")).shape(
         "FedGradMP comes to machine precision (1e-14) within four rounds with K = 3, on every seed "
         "(Section V-C, Figure 9).",
         (after_four <= MACHINE).note(
@@ -188,7 +188,7 @@ def _exact() -> Iterator[Claim]:
         ),
         fails="an error above 1e-14 after four rounds",
     )
-    yield CLAIM("fig9.rounds", unit="rounds", options=on("exact"), informs=True).near(
+    yield CLAIM("fig9.rounds", unit="rounds", options=options_of("exact"), informs=True).near(
         "It takes four rounds (Section V-C, Figure 9).",
         float(EXACT_ROUNDS),
         rounds_to(exact, MACHINE),
@@ -230,13 +230,13 @@ def _dictionary() -> Iterator[Claim]:
 def _faster_with_k(noise: float) -> Iterator[Claim]:
     name = NOISES[noise]
     errors = [log_error(1, "local_iterations", local_steps=K, noise=noise) for K in (3, 6, 9, 12, 15)]
-    yield DECADES(f"fig10.rate.{name}", options=on("local_iterations")).order(
+    yield DECADES(f"fig10.rate.{name}", options=options_of("local_iterations")).order(
         f"More local iterations, faster convergence, {name}: the error after the first round is smaller "
         "at K = 15 than at K = 3 (Section V-D).",
         decades(errors[0], errors[-1]),
     )
     listed = "{0.antilog:.2g}, {1.antilog:.2g}, {2.antilog:.2g}, {3.antilog:.2g}, {4.antilog:.2g}"
-    yield CLAIM(f"fig10.monotone.{name}", options=on("local_iterations")).shape(
+    yield CLAIM(f"fig10.monotone.{name}", options=options_of("local_iterations")).shape(
         f"The error after the first round falls from each K to the next, {name} (Section V-D).",
         (steps(*errors) < 0).note(f"errors {listed}", *errors),
         fails="an error that rises from one K to the next",
@@ -268,7 +268,7 @@ def _faster_with_k_noisy() -> Iterator[Claim]:
 )
 def _drift() -> Iterator[Claim]:
     few, many = (log_end("local_iterations", local_steps=K, noise=4e-6) for K in (3, 15))
-    yield DECADES("fig10.drift", options=on("local_iterations")).order(
+    yield DECADES("fig10.drift", options=options_of("local_iterations")).order(
         "More local iterations leave a larger residual, as clients drift apart: it is larger at K = 15 than "
         "at K = 3 (Section I-B).",
         decades(many, few),
