@@ -141,7 +141,7 @@ def test_the_latex_says_what_it_means_and_fits_the_text(tmp_path):
     late = [float(gap) for _, rounds, gap in rows if rounds.startswith("--")]
     assert late == sorted(late) and late, "in the order of their gaps"
     named = frame[frame["experiment"] == "a9a"].assign(experiment="my_cohort_10pct_test_20pct")
-    assert "needs on my cohort 10 \\% test 20 \\% until" in latex.used(named)
+    assert "needs on my, one client in ten until" in latex.used(named)
     wide = pd.concat([frame.assign(experiment=f"{one}_{k}") for one in SETS for k in range(5)])
     parts = latex.used(wide).split(r"\begin{tabular*}")
     widest = max(len(line.replace("&", "")) for part in parts for line in part.splitlines() if "&" in line)
