@@ -19,9 +19,11 @@ from replifed.figures.lines import told_apart
 from replifed.figures.style import save
 from replifed.papers.cross import compare, latex, told
 from replifed.papers.cross.fixed import fixed
+from replifed.papers.cross.named import problem_name
 from replifed.papers.cross.told import BEHIND, BEST, TIED
 from replifed.parts import typed
 from replifed.report.artefacts import opened
+from replifed.settings import cohorts, held_out, partitions
 
 ROOT = Path(__file__).parents[2]
 CROSS = yaml.safe_load((ROOT / "config/papers/cross.yaml").read_text("utf-8"))["cross"]
@@ -215,3 +217,25 @@ def test_captions_are_folded_after_three_sentences():
         assert f"{caption} {more}".strip() == made.caption
         assert len(re.findall(r"[.] (?=[A-Z])", caption)) <= 2
     assert told.BEST == "best"
+
+
+def named(data, **requested):
+    """The words for a problem, by the key that the settings of a comparison give it."""
+    problem = {"dataset": data, "partition": partitions.partition("kmeans"), "tuning": {}}
+    name, problem = cohorts.with_cohort(data, problem, requested)
+    name, problem = held_out.with_test(name, problem, requested, {})
+    return problem_name(partitions.split_anew(name, problem, requested)[0])
+
+
+def test_problems_are_named_in_words_by_what_was_asked_for():
+    assert named("mnist_writers", cohort="10%", test="20%") == "MNIST by writer, one client in ten"
+    assert named("a9a", test="official", new_clients=2, tune_on="accuracy") == "a9a"
+    split = {"partition": "dirichlet:0.3", "clients": 50, "sizes": "lognormal:0.5"}
+    words = "phishing, 50 clients, Dirichlet(0.3), log-normal sizes"
+    assert named("phishing", cohort=5, availability="by-size", **split) == f"{words}, 5 a round, by size"
+    law = {"availability": "markov:20,5", "average": "scaled"}
+    assert named("my_data", **law, partition="iid") == (
+        "my_data, 10 clients, i.i.d., there at times, scaled averages"
+    )
+    assert named("my_data", cohort="12.5%", clients=30) == "my_data, 30 clients by k-means, 12.5 % a round"
+    assert problem_name("my_own_data") == "my_own_data"
