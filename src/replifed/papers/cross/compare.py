@@ -15,9 +15,10 @@ from replifed.algorithms.base import Conditions, compared
 from replifed.algorithms.registry import METHODS, method_class
 from replifed.claims.curves import within_reach
 from replifed.claims.pairs import matrix
-from replifed.figures.artefact import Grid, Made, X, by_name
+from replifed.figures.artefact import By, Grid, Made, X, by_name
 from replifed.papers.cross import accuracy, clients, cohorts, latex, ranking, tracks, vary, where
 from replifed.papers.cross.figures import figure, gaps, reached
+from replifed.papers.cross.named import problem_name
 from replifed.papers.cross.paper import FAIR
 from replifed.papers.cross.timed import rates_of, timed
 from replifed.papers.cross.used import AUDITED, PAIRED, TARGETS, USED, WITH_TIME, render_used
@@ -49,6 +50,11 @@ _OWN = (
 _NO_PAIRS = {"no pairs": pd.DataFrame({"method": ["one method has none to be compared with"]})}
 
 
+def _matrices(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    named = frame["problem"].map(problem_name)
+    return matrix(frame.assign(problem=named), cohorts.labels_of(frame))
+
+
 BEST, BOXES = ranking.artefacts(_targets)
 
 
@@ -57,9 +63,14 @@ class Compared(Grid):
 
     def pages_of(self, frame: pd.DataFrame) -> list[Figure]:
         """Draw the table, a picture a page."""
-        if self.headed and len(set(frame["experiment"])) == 1:
-            return Grid.pages_of(replace(self, pages=(), columns=[X(*WITH_TIME)]), frame)
-        return super().pages_of(frame)
+        problems = sorted(set(frame["experiment"]))
+        if len(problems) > 1:
+            return super().pages_of(frame)
+        # What all panels show is the title's, or in a paper the caption's.
+        one = replace(self, prefix=problem_name(problems[0]), columns=[By("experiment")])
+        if self.headed:
+            one = replace(one, pages=(), columns=[X(*WITH_TIME)])
+        return Grid.pages_of(one, frame)
 
 
 def _gaps(inputs: Any) -> pd.DataFrame:
@@ -188,7 +199,7 @@ TABLES = by_name(
         f"{PAIRED} A fourth mark, where --time asks for it, is time. {_REACHED} "
         "Where there is none, the gaps at the end are compared, by one mark.",
         lambda inputs: pairs_of(timed(inputs), _targets),
-        lambda frame: matrix(frame, cohorts.labels_of(frame)) or _NO_PAIRS,
+        lambda frame: _matrices(frame) or _NO_PAIRS,
     ),
     accuracy.TABLE,
     clients.HETEROGENEITY,
