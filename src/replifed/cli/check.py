@@ -381,6 +381,7 @@ def _look_at(config: Mapping[str, Any], names: Iterable[str]) -> None:
             standardised=settings.get("standardise", False),
             tested="test" in config.get("comparison", {}),
         )
-        print("\n  ".join([f"{name} ({settings['path']}):", *map(str, found)]))
+        path = f" ({settings['path']})" * (settings["path"] != name)
+        print("\n  ".join([f"{name}{path}:", *map(str, found)]))
     if errors:
         raise DataError("\n".join(errors))

@@ -9,7 +9,7 @@ from typing import Any
 from replifed.claims import scores
 from replifed.claims.files import unit_text
 from replifed.claims.units import UNITS
-from replifed.claims.why import others_in_words
+from replifed.claims.why import also_in_words, others_in_words
 from replifed.report.by_settings import picture
 from replifed.report.sentences import MOST, measured
 
@@ -43,7 +43,7 @@ def main_claims(statements: list[dict[str, str]], claims: list[dict[str, Any]]) 
     return [
         one
         | {
-            "why": one["reason"] + others_in_words(one),
+            "why": one["reason"] + (also_in_words(one).replace("`", "") or others_in_words(one)),
             "measured": measured(one, by_id) + _quantity(one, by_id),
             "first": one["claims"].split()[0],
             "picture": picture(of[one["statement_id"]]),
