@@ -13,7 +13,6 @@ from scipy import sparse
 from replifed.algorithms.base import Conditions, compared
 from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.registry import METHODS, method_class
-from replifed.algorithms.theory import by_theory
 from replifed.engine.simulate import simulate
 from replifed.network.fading import Constant
 from replifed.papers.cross import compare, experiments
@@ -150,13 +149,6 @@ def test_settings_of_a_comparison_by_hand(names, expected):
         found = {field: value for one in within if is_dataclass(one) for field, value in vars(one).items()}
         found.setdefault("steps", found.get("local_steps"))
         assert {field: found[field] for field in expected} == pytest.approx(expected), name
-
-
-def test_multiples_of_theory_by_hand():
-    given = Conditions(mu=4.0, L=9.0, clients=8, local_steps=5, sparsity=3, l1=0.0)
-    assert by_theory("fedlin", given) == pytest.approx(1 / 30)
-    assert by_theory("fedpd", given) == pytest.approx((np.sqrt(5) - 1) / 6)
-    assert by_theory("fedplt", given) == 1.0
 
 
 def falling(*gaps, replicate=1):
