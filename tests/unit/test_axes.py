@@ -216,7 +216,12 @@ def test_readings_are_options_in_words():
     assert axes().names({"step": "own"}) == "printed inferred"
     assert axes().names({}) == "printed inferred"
     assert axes().kind({"loss": "mean", "step": "long"}) == "different"
-    assert axes().source({"loss": "sum"}) == "fitted"
+    assert (axes().source({}), axes().source(E), axes().source({"loss": "sum"})) == (
+        "printed",
+        "fitted",
+        "fitted",
+    )
+    assert axes().grounds({"step": "own"}) == "step: own, chosen: a grid"
 
 
 def test_an_axis_of_fitted_options_has_no_printed_one():

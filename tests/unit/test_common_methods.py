@@ -14,7 +14,7 @@ from replifed.problems.minimiser import minimiser
 from replifed.randomness import Streams
 
 RNG = np.random.default_rng(5)
-N, D, L2, K, ETA, ROUNDS = 4, 5, 0.1, 3, 0.3, 12
+N, D, L2, K, ETA, ROUNDS = 4, 5, 0.1, 3, 0.25, 12
 SIZES = (6, 9, 12, 7)
 DATA = [(RNG.normal(size=(n, D)) + RNG.normal(size=D), RNG.choice([-1.0, 1.0], n)) for n in SIZES]
 SHARES = np.array(SIZES) / sum(SIZES)
