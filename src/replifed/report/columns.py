@@ -18,8 +18,8 @@ _BETTER = {"": "", "lower": "↓", "fewer": "↓", "higher": "↑", "more": "↑
 _HEAD = """\
 # Columns
 
-What the columns of the CSV and parquet files under `figures/` and `results/` mean. Brackets hold the unit, and ↓
-if lower or fewer is better, ↑ if higher or more is, → 0 if nearer to 0 is. `replifed columns FILE`
+What the columns of the CSV and parquet files under `figures/` and `results/` mean. Brackets hold the unit,
+and ↓ if lower or fewer is better, ↑ if higher or more is, → 0 if nearer to 0 is. `replifed columns FILE`
 prints the columns of one file, with those that only the paper's own files have:
 
 ```
