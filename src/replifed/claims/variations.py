@@ -22,7 +22,7 @@ _LEAST_SPREAD = 0.25
 
 
 def orders(histories: Mapping[str, Mapping[str, pd.DataFrame]], targets: Sequence[float]) -> pd.DataFrame:
-    """Compare the first method with each other one on one problem, a row a target and ledger.
+    """Compare the first method with each other one on one problem, one row per target and ledger.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def counted(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def by_option(frame: pd.DataFrame, axes: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Counts of the configurations with each option of the axes, which are columns, a row an option."""
+    """Counts of the configurations with each option of the axes, which are columns, one row per option."""
     rows = [
         {"axis": axis, "option": option, **counted(frame[frame[axis] == option])}
         for axis, options in axes.items()
