@@ -55,8 +55,8 @@ def measure(dtype: str, repeats: int) -> timing.Row:
     assert not np.array_equal(ours(), state.x[0])
     slow, fast = timing.medians(loop, ours, repeats=repeats)
     # All drawn samples have to come from memory once.
-    limit = timing.read_seconds(K * N * B * D * np.dtype(dtype).itemsize)
-    return timing.Row(f"FedIterHT dense, {dtype}", slow, fast, ASKED[dtype], limit)
+    floor = timing.read_seconds(K * N * B * D * np.dtype(dtype).itemsize)
+    return timing.Row(f"FedIterHT dense, {dtype}", slow, fast, ASKED[dtype], floor)
 
 
 if __name__ == "__main__":

@@ -29,13 +29,13 @@ def rows(program: str, repeats: int | None) -> list[str]:
     lines = []
     for line in done.stdout.splitlines():
         if line.startswith("| ") and not line.startswith("| work"):
-            work, loop, ours, ratio, asked, _ = (cell.strip() for cell in line.strip("|").split("|"))
+            work, loop, ours, ratio, asked, _, floor = (cell.strip() for cell in line.strip("|").split("|"))
             met = "" if not asked else "no" if "missed" in ratio else "yes"
-            lines.append(f"| {work} | {loop} | {ours} | {ratio.split()[0]} | {asked} | {met} |")
+            lines.append(f"| {work} | {loop} | {ours} | {floor} | {ratio.split()[0]} | {asked} | {met} |")
         elif "not installed" in line:
-            lines.append(f"| {line.split(': not')[0]} | | | not installed | | |")
+            lines.append(f"| {line.split(': not')[0]} | | | | not installed | | |")
     if not lines:
-        lines.append(f"| {program} failed: {done.stderr.strip().splitlines()[-1]} | | | | | no |")
+        lines.append(f"| {program} failed: {done.stderr.strip().splitlines()[-1]} | | | | | | no |")
     return lines
 
 
@@ -44,7 +44,7 @@ if __name__ == "__main__":
     parser.add_argument("--repeats", type=int, help="of each comparison; the programs' own by default")
     parser.add_argument("programs", nargs="*", default=PROGRAMS)
     arguments = parser.parse_args()
-    print("| work | loop, ms | ours, ms | measured | asked | met |\n|---|--:|--:|--:|--:|---|")
+    print("| work | loop, ms | ours, ms | of floor | measured | asked | met |\n|---|--:|--:|--:|--:|--:|---|")
     missed = 0
     for program in arguments.programs:
         for line in rows(program, arguments.repeats):

@@ -1,16 +1,18 @@
 """Does a test notice when a method is wrong? Run on demand: python tests/mutants.py [NAME ...] [--most N].
 
 From the syntax tree of each method's module (of its parent's, where it has no functions of its own), of
-what several methods share, and of each client and server on the wire (`forms.fedavg`), come mutants: a sign
-turned, a term or a map dropped, operands or arguments swapped, a number off by one. Each is imported in
-place of its module by the tests that mention that module (for what is shared, also by those of a method
-made of it), file by file, until one fails. A mutant that no test catches has survived: either the tests
-want a stronger one, or the mutant computes the same; then it has a line, with the reason, in
-`mutants_equivalent.csv`, and does not count.
+what several methods share, of each client and server on the wire (`forms.fedavg`), and of each module of
+claims and of the engine (`claims.rules`), come mutants: a sign turned, a term or a map dropped, operands or
+arguments swapped, a number off by one. Each is imported in place of its module by the tests that mention
+that module (for what is shared, also by those of a method made of it; for claims and the engine, also by
+those that import any of them), file by file, until one fails. A mutant that no test catches has survived:
+either the tests want a stronger one, or the mutant computes the same; then it has a line, with the reason,
+in `mutants_equivalent.csv`, and does not count.
 
 `--record FILE` keeps what is found, mutant by mutant: the same command goes on where it was ended, and runs
-anew what has changed since in the methods, though not what has in the tests. `--against FILE` compares the
-shares caught with those of such a file, from the same --most, and fails if one is smaller.
+anew what has changed since in the modules, though not what has in the tests. `--against FILE` compares the
+shares caught with those of such a file, from the same --most, and fails if one is smaller: that of `--most 3`
+is `golden/mutants.csv`.
 """
 
 from __future__ import annotations
@@ -54,22 +56,32 @@ SHARED = {
     "newton_type": "shed",
     "splitting_theory": "fedplt",
 }
+# Packages whose modules are all made wrong, if they have functions.
+PACKAGES = ("claims", "engine")
 # What clients and servers on the wire share.
 SHARED_FORMS = ("common", "newton_type")
 # Functions that check settings, name what may be seen, or choose small settings.
 _NO_FORMULAS = ("__post_init__", "observe", "example")
+# A test that notices any change in what a claim measures, right or wrong.
+_ANY_CHANGE = "test_tolerances.py::test_every_tolerance_and_measure_is_the_one_in_the_log[measures"
 _SECONDS = 600  # for one file of tests, also beside other work
 # How a process may end whose kernels are handed the wrong arrays.
 _CRASHES = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGFPE)
-# Runs pytest with the modules that lie in a folder, by their full names, in place of the real ones. All
-# others stay where they are, and with them the compiled kernels.
+# Runs pytest with the modules that lie in a folder, by their full names, in place of the real ones, and as if
+# they lay where these do. All others stay where they are, and with them the compiled kernels.
 _PYTEST = """
 import pathlib, sys
-from importlib.util import spec_from_file_location
+from importlib.machinery import PathFinder, SourceFileLoader
+class Loader(SourceFileLoader):
+    def get_code(self, name):
+        return compile(pathlib.Path(sys.argv[1], name + ".py").read_bytes(), self.path, "exec")
 class Finder:
     def find_spec(name, path, target=None):
-        file = pathlib.Path(sys.argv[1], name + ".py")
-        return spec_from_file_location(name, file) if file.is_file() else None
+        if not pathlib.Path(sys.argv[1], name + ".py").is_file():
+            return None
+        spec = PathFinder.find_spec(name, path)
+        spec.loader = Loader(name, spec.origin)
+        return spec
 
 sys.meta_path.insert(0, Finder)
 import pytest
@@ -101,7 +113,7 @@ class Mutant(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A module to be made wrong, the names of its methods or of what they share, and its tests."""
+    """A module to be made wrong, its own name or those of its methods, and its tests."""
 
     names: str
     module: str
@@ -111,7 +123,7 @@ class Part(NamedTuple):
     def key(self) -> tuple[str, str, str]:
         """How a record's rows of this source begin."""
         digest = hashlib.sha256(self.source.encode()).hexdigest()[:12]
-        return self.names, self.module.removeprefix("replifed.").partition(".")[2], digest
+        return self.names, self.module.removeprefix("replifed.").removeprefix("algorithms."), digest
 
 
 def mutants(source: str) -> list[Mutant]:
@@ -197,9 +209,14 @@ def parts() -> list[Part]:
     ]
     forms = (f"forms.{name}" for name in sorted({*FORMS.values(), *SHARED_FORMS}))
     wire = [str(UNIT / "test_wire.py")]
-    return made + [
-        Part(name, f"replifed.wire.{name}", text_of(f"replifed.wire.{name}"), wire) for name in forms
-    ]
+    made += [Part(name, f"replifed.wire.{name}", text_of(f"replifed.wire.{name}"), wire) for name in forms]
+    for package in PACKAGES:
+        for file in sorted((ROOT / "src/replifed" / package).glob("[!_]*.py")):
+            if mutants(source := file.read_text(encoding="utf-8")):
+                module = f"replifed.{package}.{file.stem}"
+                tests = tests_of(module, {f"replifed.{package}", file.stem})
+                made.append(Part(f"{package}.{file.stem}", module, source, tests))
+    return made
 
 
 def text_of(module: str) -> str:
@@ -223,18 +240,18 @@ def with_functions(method: str) -> str:
 
 
 def tests_of(module: str, words: set[str]) -> list[str]:
-    """Unit tests that mention one of the words: first those that import the module, then methods' tests.
+    """Unit tests that mention one of the words: first those that import the module, then its package.
 
     Last come those that take every method of the registry.
     """
+    package = f"from {module.rpartition('.')[0]}"
     mention, imports = (re.compile(rf"\b({pattern})\b") for pattern in ("|".join(words), re.escape(module)))
     order = {}
     for file in UNIT.glob("test_*.py"):
         text = file.read_text(encoding="utf-8")
         mentions = len(mention.findall(text))
         if mentions or re.search(r"registry import .*\bMETHODS\b", text):
-            methods = "from replifed.algorithms" in text
-            order[str(file)] = not imports.search(text), not methods, -mentions, file.name
+            order[str(file)] = not imports.search(text), package not in text, -mentions, file.name
     return sorted(order, key=order.get)
 
 
@@ -248,6 +265,7 @@ def caught_by(part: Part, mutant: Mutant) -> str:
 def failing(tests: list[str], folder: str, seconds: float | None = None) -> str:
     """The first of the tests that fails with the modules in `folder`; empty if all pass."""
     pytest = [sys.executable, "-c", _PYTEST, folder, "-x", "-q", "-rfE", "-p", "no:cacheprovider"]
+    pytest += ["--deselect", f"tests/unit/{_ANY_CHANGE}"]
     own = {"PYTHONPATH": f"{ROOT}/src", "OMP_NUM_THREADS": "1", "HYPOTHESIS_STORAGE_DIRECTORY": folder}
     try:
         done = subprocess.run(
@@ -334,7 +352,7 @@ def must_pass(asked: list[Part]) -> None:
 
 
 def shares(rows: Rows) -> dict[str, tuple[int, int]]:
-    """By method, or what they share: mutants caught, and all that do not compute the same."""
+    """By name: mutants caught, and all that do not compute the same."""
     caught = defaultdict(list)
     for key, by in sorted(rows.items()):
         for name in key[0].split():
@@ -359,7 +377,7 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", help="methods, or what they share; all by default")
+    parser.add_argument("names", nargs="*", help="of methods, what they share, or modules; all by default")
     parser.add_argument("--most", type=int, default=8, help="mutants of each module; default 8")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at once; default 1")
     parser.add_argument("--record", type=Path, metavar="FILE", help="keep what is found, and go on from it")
@@ -373,7 +391,7 @@ def main(words: list[str] | None = None) -> int:
     else:
         every = parts()
         if unknown := set(options.names) - {name for part in every for name in part.names.split()}:
-            parser.error(f"neither methods nor shared by them: {', '.join(sorted(unknown))}")
+            parser.error(f"no such method or module: {', '.join(sorted(unknown))}")
         asked = [part for part in every if not options.names or set(options.names) & set(part.names.split())]
         old = read(options.record) if options.record and options.record.exists() else {}
         current = {part.key() for part in every}

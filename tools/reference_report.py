@@ -6,6 +6,7 @@ after `make`; pictures lie beside it.
 
 import contextlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from replifed.papers import jobs
 from replifed.report.artefacts import stamp_of
 from replifed.report.page import build
 from replifed.runs import opened
-from replifed.settings import needs, subsets
+from replifed.settings import needs
 from replifed.settings.checks import load
 
 SUFFIXES = {"figure": ("csv", "pdf", "png"), "table": ("csv", "md", "tex")}
@@ -34,10 +35,10 @@ def draw(paper: str, name: str, kind: str, content: bytes, folder: Path) -> None
     publish(made, frame, outputs, stamp_of(frame), SCALE)
 
 
-def main(folder: Path) -> None:
-    """Write the report into a folder."""
+def main(folder: Path, papers: Sequence[str] = ()) -> None:
+    """Write the report on some papers, by default on all, into a folder."""
     config, run, figures = load([]), opened.reference(opened.REFERENCE), folder / "figures"
-    papers, shown = config["papers"], {}
+    papers, shown = papers or config["papers"], {}
     errata = [folder / f"errata-{paper}.csv" for paper in papers]
     folder.mkdir(parents=True, exist_ok=True)
     for paper, file in zip(papers, errata, strict=True):
@@ -50,21 +51,22 @@ def main(folder: Path) -> None:
         shown[paper] = {
             "artefacts": made,
             "not_computed": config[paper].get("not_computed", {}),
-            "experiments": subsets.shown_experiments(config[paper]),
+            "experiments": needs.shown_experiments(config[paper]),
         }
     claims = [claim for paper in papers for claim in jobs.claims_of(paper)]
     tables.write(folder / "claims.csv", COLUMNS, verdicts(claims, opened.REFERENCE))
-    with contextlib.chdir(folder):  # no code is linked: where it is published, none lies beside it
+    # No code is linked, as none lies beside it where it is published; commands name figures as in a clone.
+    with contextlib.chdir(folder):
         build(
-            figures,
+            Path(figures.name),
             SCALE,
             {"papers": papers, **shown},
-            folder / "index.html",
-            folder / "claims.csv",
-            errata,
-            curves=folder / "report_curves.js",
+            Path("index.html"),
+            Path("claims.csv"),
+            [Path(file.name) for file in errata],
+            curves=Path("report_curves.js"),
         )
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    main(Path(sys.argv[1]))

@@ -247,7 +247,9 @@ def test_rates_by_hand():
         False,
         pytest.approx(4 * (1 - q) / (5 * q)),
     )
-    for rate in (fedht_rate, fediterht_rate):
+    q = (23 / 24) ** 2
+    for rate, factor in ((fedht_rate, 2), (fediterht_rate, 4 / 5)):
+        assert rate(2.0, 5, 1, 2).spread == pytest.approx(2 * factor * (1 - q) / q)
         assert rate(math.inf, 10**6, 1, 10).holds is False
 
 

@@ -104,8 +104,8 @@ WHY = {
         "demo.table1.rate: deviates sentence Table 1, row 1, main claim Its rate is 0.53.",
         "since it fails in the printed settings; it holds in 1 of 3 other settings, not in loss: mean; "
         "step: own",
-        "also in loss: sum; step: own (inferred, fitted on this statement) evidence own runs on data drawn",
-        "settings fails in loss: mean; step: own (uncertain)",
+        "inferred holds with loss: sum; step: own (fitted on this statement)",
+        "other fails with step: own",
         "part of inferred replaces loss: mean runs run:sim/fast run:sim/slow",
         "[0.501, 0.559] for the published number, at 95 % published 0.53, rival 0.7",
         "among the 2 values of table1 in these settings",

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import replifed as rf
-from replifed.algorithms import fedsplit
-from replifed.algorithms.local_solvers import Gradient
+from replifed.algorithms import fedsplit, minibatch
+from replifed.algorithms.base import Round
+from replifed.algorithms.cohort import Cohort
+from replifed.algorithms.local_solvers import Gradient, Stochastic
 from replifed.contract.checks import members
 from replifed.engine.simulate import simulate
 from replifed.problems.minimiser import minimiser
@@ -324,6 +326,28 @@ def test_each_is_its_box_client_by_client(name, loop, settings, problem, clients
 
 
 # -- identities -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        pytest.param(name, settings, id=f"{name}-{settings.get('option') or settings.get('variant', '')}")
+        for name, _, settings, *_ in (*LOOPS, *((name, None, LOCAL) for name in ("fedavg", "fedexp")))
+    ],
+)
+def test_minibatches_of_equal_samples_are_all_samples(name, settings):
+    same = rf.problems.from_clients(
+        [(np.repeat(A[:1], 6, axis=0), np.repeat(b[:1], 6)) for A, b in DATA], l2=L2
+    )
+    some = {"solver": Stochastic(steps=K, step=ETA, batch=4)} if "solver" in settings else {"batch": 4}
+    found, expected = (reached(name, same, **settings | more) for more in (some, {}))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_minibatch_step_takes_the_samples_of_all_local_steps():
+    cohort, x = Cohort(EQUAL, Round(0, None, None, STREAMS.at(0))), np.ones((1, N, D))
+    each = [EQUAL.per_client_gradients(x, batch).mean(axis=1) for batch in cohort.minibatches(K, 4)]
+    np.testing.assert_allclose(minibatch.mean_gradient(cohort, x[:, 0], K, 4), np.mean(each, axis=0))
 
 
 def test_the_step_of_the_theorem_by_hand():

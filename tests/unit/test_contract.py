@@ -28,13 +28,15 @@ from replifed.contract import check_forms, checks, examine, problems
 from replifed.contract.checks import ROWS, Case, close, members
 from replifed.contract.problems import N, make
 from replifed.engine.audit import differences
+from replifed.engine.exchanges import CommonPoints
 from replifed.engine.simulate import simulate
 from replifed.errors import ConfigError, ReplifedError
 from replifed.network.fading import Constant
 from replifed.network.ledger import Cost, dense_bits
 from replifed.network.messages import Counted, both_ways
+from replifed.network.participation import Participation
 from replifed.problems import restricted
-from replifed.problems.audited import idle
+from replifed.problems.audited import Call, idle
 from replifed.problems.base import Hessian, LocalSteps, PerClientModels, Smooth
 from replifed.wire.forms.common import average, mean
 from replifed.wire.messages import Dense
@@ -620,6 +622,15 @@ def test_a_loop_over_the_clients_needs_one_exchange():
         contract.check_books(case)
 
 
+def test_points_that_the_server_holds_are_sent_at_once_and_others_one_by_one():
+    x, y, who = np.ones((1, 3)), np.zeros((1, 3)), np.arange(4)[None]
+    for more, expected in (([], 1), ([x / 2], 2), ([x / 2, x / 3], 3)):
+        points = CommonPoints((x, y))
+        for at in (x, y, *more, *more):
+            points.see(Call("per_client_gradients", [np.repeat(at[:, None], 4, axis=1)], np.arange(1), who))
+        assert points.exchanges == expected
+
+
 def test_who_says_why_may_book_less():
     for broken, reason, check in (
         (TakesAnotherStep, "counts_differ", contract.check_books),
@@ -646,6 +657,19 @@ def test_a_counter_changes_no_run_and_counts_what_is_taken():
     ]
     flagged = Case(LooksAtFiftyPoints, "dense").run(3, audited=True).ledger
     assert flagged["exchanges_needed"][-1, 0] == 50 and flagged["exchanges_booked"][-1, 0] == 1
+
+
+def test_a_cohort_that_all_runs_share_is_counted_as_one_of_each():
+    shared, each = (
+        Case(TakesAnotherStep, "dense").run(
+            3,
+            audited=True,
+            cohort=lambda _, n, rows=rows: Participation(np.arange(n) < np.full((rows, 1), 3), None),
+        )
+        for rows in (1, len(ROWS))
+    )
+    for kind, counted in each.ledger.items():
+        np.testing.assert_array_equal(shared.ledger[kind], counted, kind)
 
 
 def test_clients_out_of_the_cohort_are_not_asked():

@@ -1,6 +1,7 @@
 """The comparison of all methods: each can be set up, and the table says what each used."""
 
 import types
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import yaml
 from scipy import sparse
 
+from replifed.algorithms.base import Conditions, compared
 from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.registry import METHODS, method_class, tunes
 from replifed.engine.simulate import simulate
@@ -117,6 +119,42 @@ def test_a_method_of_a_step_and_local_steps_joins_by_its_class_alone(problem, mo
     assert isinstance(made, Mine) and tunes("mine") and width("mine") is np.float32
     np.testing.assert_allclose(made.step * problem.smoothness().max(), [0.5, 2.0])
     assert made.local_steps == SETTINGS["local_steps"]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ("fedavg scaffold fedlin slocalgd", {"step": 1 / 18, "steps": 5}),
+        ("fedmid feddualavg", {"step": 1 / 18, "steps": 5, "weight": 0.1}),
+        ("fedht fediterht", {"step": 1 / 18, "steps": 5, "sparsity": 3}),
+        ("fedgradmp", {"sparsity": 3, "local_steps": 1, "inner_steps": 5, "solver": "gd"}),
+        ("gradient_descent", {"step": 4 / 9}),
+        ("fedadam_server", {"step": 1 / 9, "steps": 5, "server_step": 0.05}),
+        ("fedmm", {"beta": 1.0, "decay": 0.0}),
+        ("feddyn", {"alpha": 3.0, "steps": 5}),
+        ("fedplt", {"rho": 1 / 12, "steps": 5, "weight": 0.8}),
+        ("fedpd", {"eta": 1 / 12, "steps": 5}),
+        ("fedsplit", {"s": 1 / 12, "steps": 5}),
+        ("fivegcs", {"gamma": 1 / 384, "tau": 24.0, "steps": 5}),
+        ("led", {"alpha": 1 / 18, "beta": 0.2, "steps": 5}),
+        ("tamuna", {"gamma": 1 / 13, "eta": 4 / 35, "steps": 5}),
+    ],
+)
+def test_settings_of_a_comparison_by_hand(names, expected):
+    """At half the reference value, with moduli 4 and 9, and cohorts of two of eight clients."""
+    given = Conditions(mu=4.0, L=9.0, clients=8, local_steps=5, sparsity=3, l1=0.1, cohort=2)
+    for name in names.split():
+        made = compared(method_class(name), np.array(0.5), given)
+        within = (getattr(made, "penalty", None), getattr(made, "solver", None), made)
+        found = {field: value for one in within if is_dataclass(one) for field, value in vars(one).items()}
+        found.setdefault("steps", found.get("local_steps"))
+        assert {field: found[field] for field in expected} == pytest.approx(expected), name
+
+
+def test_multiples_of_theory_by_hand():
+    given = Conditions(mu=4.0, L=9.0, clients=8, local_steps=5, sparsity=3, l1=0.0)
+    assert method_class("fedlin").theory_multiple(given) == pytest.approx(1 / 30)
+    assert method_class("fedpd").theory_multiple(given) == pytest.approx((np.sqrt(5) - 1) / 6)
 
 
 def falling(*gaps, replicate=1):

@@ -29,7 +29,7 @@ from replifed.data.catalogue import Counts
 from replifed.data.findings import findings
 from replifed.data.parse import PARSERS
 from replifed.errors import ReplifedError
-from replifed.logs.histories import logged, settings_of
+from replifed.logs.histories import combine_logs, settings_of
 from replifed.logs.reading import read as read_log
 from replifed.settings.reading import read_file
 from replifed.store import limits
@@ -71,7 +71,7 @@ def built_in(parser: str, path: Path, **counts: int) -> None:
 
 
 def log(path: Path, metric: str = "loss") -> None:
-    logged([read_log(path).frame], settings_of({metric: "lower"}))
+    combine_logs([read_log(path).frame], settings_of({metric: "lower"}))
 
 
 def claims(path: Path) -> None:

@@ -226,6 +226,15 @@ def test_a_round_is_algorithm_3_line_by_line(small):
         np.testing.assert_allclose(found.omega[r], omega, atol=2e-5)
         np.testing.assert_allclose(found.V[r], V + 0.4 * total, atol=2e-5)
         np.testing.assert_allclose(found.V_i[r], V_i, atol=2e-5)
+        mean, square = (array[r].astype(float) for array in (state.mean, state.square))
+        for t, drawn in enumerate(public[r, 1:], start=5):  # two steps a round
+            y = small._targets[0, drawn].astype(float)
+            g = net.derivative(theta, y, v=(net.push(omega, net.push(theta, y)) - y) / 16)
+            mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
+            bias = np.sqrt(1 - 0.999**t) / (1 - 0.9**t)
+            theta = net.clamped(theta - 1e-3 * bias * mean / (np.sqrt(square) + 1e-8))
+        np.testing.assert_allclose(found.mean[r], mean, atol=1e-6)
+        np.testing.assert_allclose(found.square[r], square, atol=1e-7)
 
 
 def test_a_round_of_fedadam_is_adam_on_the_mean_gradients(small):

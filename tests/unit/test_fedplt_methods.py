@@ -34,6 +34,7 @@ from replifed.algorithms.splitting_theory import (
     contraction,
     error_bound,
     linear_round,
+    noise_level,
     printed_accelerated_contraction,
     zeta,
 )
@@ -465,6 +466,7 @@ def test_constants_by_hand():
         np.testing.assert_allclose(S, [[s, (1 + s) * c], [2 * s, zeta(1.0, 3.0, 0.5) + 2 * s * c]])
     assert error_bound(2, 0.5, 3.0, least=0.5, most=0.8) == pytest.approx(np.sqrt(1.6) * 0.625 * 3)
     assert error_bound(1, 0.5, 3.0, noise=0.1) == pytest.approx(1.6)
+    assert noise_level(0.2, dim=5, clients=2, gamma=0.01, chi=0.5, steps=2) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("steps", [0, 3])
@@ -508,6 +510,8 @@ def test_a_simulation_ends_once_all_runs_are_done():
     assert history.rounds[-1] % 3 == 0
     assert history.rounds[-1] < 500
     assert error.shape == history.ledger["bits_up"].shape == (len(history.rounds), 2)
+    again = simulate(algorithm, data, Streams(0, (0, 0)), int(history.rounds[-1]), metrics={})
+    np.testing.assert_array_equal(history.state.z, again.state.z)
 
 
 def test_fedplt_is_seen_with_what_the_coordinator_knows_after_a_round():

@@ -180,8 +180,9 @@ def test_pages_pictures_and_score_are_written_from_a_reference(demo, tmp_path):
     }
     assert {file.name for file in folder.iterdir()} == shown | {"demo.md", "score.svg"}
     line = (
-        "**5 main claims: 2 reproduced (2 own runs on data drawn as it says), 1 conditional (1 fills gaps), "
-        "2 deviates**; in the printed settings 2 hold, 3 fail, 0 open, 0 not run."
+        "**5 main claims: 2 reproduced (2 own runs on synthetic data made as described), "
+        "1 conditional (1 fills gaps), 2 deviates**; in the printed settings 2 hold, 3 fail, 0 open, "
+        "0 not run."
     )
     assert readme.read_text() == f"# Demo\n{around['score'].replace('(yesterday)', line)}\nmore\n"
     assert "yesterday" not in score.read_text() + ruled.read_text()

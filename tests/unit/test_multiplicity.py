@@ -107,10 +107,11 @@ def test_scores_count_main_claims_and_others_apart(tmp_path):
     write(rows, tmp_path / "statements.csv")
     assert read(tmp_path / "statements.csv") == statements(rows)
     assert in_lines(statements(rows)) == [
-        "5 main claims: 2 reproduced (2 own runs on data drawn as it says), 1 conditional (1 fills gaps), "
-        "2 deviates, 0 inconclusive, 0 untestable; in the printed settings 2 hold, 3 fail, 0 open, 0 not run",
+        "5 main claims: 2 reproduced (2 own runs on synthetic data made as described), "
+        "1 conditional (1 fills gaps), 2 deviates, 0 inconclusive, 0 untestable; "
+        "in the printed settings 2 hold, 3 fail, 0 open, 0 not run",
         "printed values matched: 0 of 2; 2 in the inferred settings, 1 of them not used in the fit",
-        "5 other statements: 1 reproduced (1 own runs on data drawn as it says), 1 conditional "
+        "5 other statements: 1 reproduced (1 own runs on synthetic data made as described), 1 conditional "
         "(1 against the text), 0 deviates, 2 inconclusive, 1 untestable",
     ]
     assert in_lines([]) == ["0 statements: " + ", ".join(f"0 {status}" for status in STATUSES)]

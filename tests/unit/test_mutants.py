@@ -9,8 +9,7 @@ from subprocess import CompletedProcess
 import pytest
 
 TESTS = Path(__file__).parents[1]
-METHODS = TESTS.parent / "src/replifed/algorithms"
-WIRE = TESTS.parent / "src/replifed/wire"
+PACKAGE = TESTS.parent / "src/replifed"
 SOURCE = "def f(x, y):\n    return x - y\n"
 
 
@@ -27,8 +26,8 @@ def test_every_equivalent_mutant_exists_and_has_a_reason(program):
     listed = program.equivalents()
     assert listed
     for (module, *change), reason in listed.items():
-        folder = WIRE if module.startswith("forms.") else METHODS
-        source = (folder / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+        path = module.replace(".", "/") if "." in module else f"algorithms/{module}"
+        source = (PACKAGE / f"{path}.py").read_text(encoding="utf-8")
         made = [[one.code, one.was, one.now] for one in program.mutants(source)]
         assert change in made
         assert reason
@@ -55,14 +54,18 @@ def test_a_mutant_is_its_source_but_for_the_change(program):
 
 def test_no_module_with_formulas_is_left_out(program):
     every = program.parts()
-    formulas, of_forms = (
-        {file.stem for file in folder.glob("*.py") if program.mutants(file.read_text("utf-8"))}
-        for folder in (METHODS, WIRE / "forms")
-    )
-    forms = {f"forms.{name}" for name in of_forms - {"__init__"}}
-    assert (formulas - {"guarded", "looks", "own", "registry"}) | forms == {part.key()[1] for part in every}
+    formulas = {
+        ".".join(file.relative_to(PACKAGE).with_suffix("").parts).removeprefix("algorithms.")
+        for folder in ("algorithms", "wire/forms", "claims", "engine")
+        for file in (PACKAGE / folder).glob("[!_]*.py")
+        if program.mutants(file.read_text("utf-8"))
+    }
+    assert formulas - {"guarded", "looks", "own", "registry"} == {part.key()[1] for part in every}
     named = {name for part in every for name in part.names.split()}
-    assert named == {*program.METHODS, *program.SHARED} | forms
+    assert {name for name in named if "." not in name} == {*program.METHODS, *program.SHARED}
+    assert {name for name in named if "." in name} == {
+        name.removeprefix("wire.") for name in formulas if "." in name
+    }
     first = {part.names: Path(part.tests[0]).stem for part in every}
     assert first["fedplt"] == "test_fedplt_methods"
     assert first["fednl"] == "test_qshed_methods"

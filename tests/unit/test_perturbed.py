@@ -100,6 +100,10 @@ def test_calm_runs_are_unchanged_beside_their_twins(dtype, batch):
     assert twinned.stable.all()
     assert (twinned.difference > 0).all()  # they are twins, not copies
     assert (twinned.difference < 1e-3).all()
+    kept = twinned.recorded.metrics
+    of_start, of_step = (kept[f"objective.{which}"] / kept["objective"] - 1 for which in perturbed.PERTURBED)
+    largest = np.maximum(np.abs(of_start), np.abs(of_step))
+    np.testing.assert_allclose(twinned.difference, largest[-6:].max(axis=0), rtol=1e-6)  # in the last fifth
 
 
 def test_settings_of_a_single_run_are_those_of_its_twins():

@@ -11,7 +11,7 @@ import planted_paper
 import replifed.claims
 from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.claim import FITTED_ELSEWHERE, FITTED_ON_IT, NotMeasurableError
-from replifed.claims.curves import curves, last, reached, rounds_to, steps
+from replifed.claims.curves import curves, first, last, reached, rounds_to, steps
 from replifed.claims.quantities import as_it_stands, formula, joined, least, quantity, run, settings
 from replifed.claims.samples import UNDECIDED, Sample
 from replifed.claims.statements import Statements
@@ -47,6 +47,9 @@ def test_rounds_to_a_threshold():
     frame = history([1, 1e-2, 1e-5, 1e-7], [1, 1e-1, 1e-3], [1, 1e-5, 1e-9])
     found = reached(frame, 1e-4)
     assert reached(frame, 1e-4, touch=True).values.tolist() == found.values.tolist()  # none rises again
+    rising = history([1, 1e-5, 1, 1e-5], [1, 1, 1e-5, 1e-5], [1e-5, 1, 1, 1])
+    assert reached(rising, 1e-4).values.tolist() == [3, 2, 3]
+    assert reached(rising, 1e-4, touch=True).values.tolist() == [1, 2, 0]
     assert found.values.tolist() == [2, 2, 1]
     assert found.bounds.tolist() == [0, 1, 0]
     assert found.median_reached == 2
@@ -196,6 +199,7 @@ def test_cases_are_no_seeds():
 
 def test_targets_pair_with_curves():
     one = curves(history([8, 4, 2, 1], [8, 7, 6, 5], first=1), "gap")
+    assert (first(one).values.tolist(), last(one).values.tolist()) == ([8, 8], [1, 5])
     found = rounds_to(one, Sample([6.0, 2.0], seeds=[2, 3]))
     assert (found.seeds.tolist(), found.values.tolist(), found.bounds.tolist()) == ([2], [2], [0])
 

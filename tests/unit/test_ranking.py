@@ -18,10 +18,11 @@ from replifed.algorithms.registry import BUILT_IN
 from replifed.figures.lines import distinguished
 from replifed.figures.style import save
 from replifed.papers.cross import compare, latex, ranking
-from replifed.papers.cross.fixed import fixed
+from replifed.papers.cross.named import problem_name
 from replifed.papers.cross.ranking import BEHIND, BEST, TIED
 from replifed.parts import typed
 from replifed.report.artefacts import opened
+from replifed.settings import cohorts, held_out, partitions
 
 ROOT = Path(__file__).parents[2]
 CROSS = yaml.safe_load((ROOT / "config/papers/cross.yaml").read_text("utf-8"))["cross"]
@@ -141,7 +142,7 @@ def test_the_latex_says_what_it_means_and_fits_the_text(tmp_path):
     late = [float(gap) for _, rounds, gap in rows if rounds.startswith("--")]
     assert late == sorted(late) and late, "in the order of their gaps"
     named = frame[frame["experiment"] == "a9a"].assign(experiment="my_cohort_10pct_test_20pct")
-    assert "needs on my cohort 10 \\% test 20 \\% until" in latex.used(named)
+    assert "needs on my, one client in ten until" in latex.used(named)
     wide = pd.concat([frame.assign(experiment=f"{one}_{k}") for one in SETS for k in range(5)])
     parts = latex.used(wide).split(r"\begin{tabular*}")
     widest = max(len(line.replace("&", "")) for part in parts for line in part.splitlines() if "&" in line)
@@ -206,7 +207,7 @@ NOT_TUNED = {
 @pytest.mark.parametrize("method", NOT_TUNED)
 def test_what_no_search_chose_is_said(method):
     settings = typed("cross", {"seed": 1, **CROSS["experiments"]["a9a"]})
-    assert fixed(method, settings) == NOT_TUNED[method]
+    assert compare.fixed(method, settings) == NOT_TUNED[method]
 
 
 def test_captions_are_folded_after_three_sentences():
@@ -215,3 +216,25 @@ def test_captions_are_folded_after_three_sentences():
         assert f"{caption} {more}".strip() == made.caption
         assert len(re.findall(r"[.] (?=[A-Z])", caption)) <= 2
     assert ranking.BEST == "best"
+
+
+def named(data, **requested):
+    """The words for a problem, by the key that the settings of a comparison give it."""
+    problem = {"dataset": data, "partition": partitions.partition("kmeans"), "tuning": {}}
+    name, problem = cohorts.with_cohort(data, problem, requested)
+    name, problem = held_out.with_test(name, problem, requested, {})
+    return problem_name(partitions.split_anew(name, problem, requested)[0])
+
+
+def test_problems_are_named_in_words_by_what_was_asked_for():
+    assert named("mnist_writers", cohort="10%", test="20%") == "MNIST by writer, one client in ten"
+    assert named("a9a", test="official", new_clients=2, tune_on="accuracy") == "a9a"
+    split = {"partition": "dirichlet:0.3", "clients": 50, "sizes": "lognormal:0.5"}
+    words = "phishing, 50 clients, Dirichlet(0.3), log-normal sizes"
+    assert named("phishing", cohort=5, availability="by-size", **split) == f"{words}, 5 a round, by size"
+    law = {"availability": "markov:20,5", "average": "scaled"}
+    assert named("my_data", **law, partition="iid") == (
+        "my_data, 10 clients, i.i.d., there at times, scaled averages"
+    )
+    assert named("my_data", cohort="12.5%", clients=30) == "my_data, 30 clients by k-means, 12.5 % a round"
+    assert problem_name("my_own_data") == "my_own_data"

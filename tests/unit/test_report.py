@@ -475,9 +475,9 @@ def test_deviations_are_grouped_by_their_cause():
 
 
 def test_runs_of_the_reference_are_named(made):
-    reused = {"reused": ["a9a/fedlin", "a9a/fedavg", "w8a/fedlin"]}
+    reused = {"reused": ["a9a/fedlin", "a9a/fedavg", "w8a/fedlin", "a9a/led"]}
     text = page(made, config={**CONFIG, "fedht": {**CONFIG["fedht"], **reused}}).text
-    assert "the same: fedavg (a9a); fedlin (a9a, w8a). All other runs were made here." in text
+    assert "the same: fedavg, led (a9a); fedlin (a9a, w8a). All other runs were made here." in text
     assert "reference run, since" not in page(made).text
 
 

@@ -81,7 +81,10 @@ CASES = {
             *(HOLDS, "the prediction interval contains the published number, and is narrow enough"),
             of(spread(5.0, 0.12), **WIDTH),  # .2994 to either side
         ),
-        (OPEN, "the prediction interval is wider than the claim allows", of(spread(5.0, 0.125), **WIDTH)),
+        (
+            *(OPEN, "the prediction interval is wider than the claim allows"),
+            *(of(spread(5.0, 0.125), **WIDTH), of(spread(5.0, 0.125), **WIDTH | {"tolerance": 0.0})),
+        ),
     ],
     "near": [
         (OPEN, "1 more seeds have no value", of([5.0, 5.0], undecided=1)),
@@ -100,11 +103,13 @@ CASES = {
             *(of([4.9, 5.1, 5.0]), two(5.0, 1.4985), two(6.48, 1.0)),
             *(of([6.5, 6.5, 6.5]), of([3.5, 3.5, 3.5])),  # on the edge of the tolerance
             of([0.4] * 3, published=0.3, tolerance=0.1),  # in floating point, off by more than a tenth
+            of([0.1] * 3, published=0.0, tolerance=0.2),
         ),
         (
             *(FAILS, "the whole interval is outside the tolerance"),
             *(of([6.51, 6.51, 6.51]), of([3.49, 3.49, 3.49]), two(8.54, 2.0), two(7.52, 1.0)),
             *(of([50.0, 60.0, 70.0]), of([-50.0, -60.0, -70.0])),  # wide, clear of everything tolerated
+            *(of([5.1] * 3, tolerance=0.0), of([5e-13] * 3, published=0.0, tolerance=1e-13)),
         ),
         (
             *(OPEN, "the interval overlaps the tolerance, but the mean is not clearly inside"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import csv
 import hashlib
+import importlib
 import io
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -409,6 +411,35 @@ def test_an_archive_has_the_same_bytes_twice_and_is_read_back(whole, other, tmp_
     held = zipfile.ZipFile(first)
     made = set(held.namelist()) - {archived.METADATA, archived.WORKFLOW}
     assert results == {name: hashlib.sha256(held.read(name)).hexdigest() for name in made}
+
+
+def test_what_is_deposited_has_the_same_bytes_twice_and_is_the_reference_to_commands(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    deposit = importlib.import_module("deposit")
+    first, second = tmp_path / "a/run.zip", tmp_path / "b/run.zip"
+    for out in (first, second):
+        out.parent.mkdir()
+        deposit.main(out, ["fedplt"])
+    assert first.read_bytes() == second.read_bytes()
+    with zipfile.ZipFile(first) as held:
+        held.extractall(tmp_path / "reference")
+    monkeypatch.chdir(tmp_path)
+    assert differences(Path("a/run.zip"), ROOT / "reference") == []
+    run, crate = opened.open_run(first), ROCrate(first)
+    commits = {run.environment(paper)["commit"] for paper in run.entries(opened.ABOUT)["papers"]}
+    assert set(re.split(", |commit ", crate.get("#replifed")["softwareVersion"])[2:]) == commits
+    readme = Path("reference/README.md").read_text()
+    for command in re.findall(r"^    replifed (.*?)(?: +#.*)?$", readme, re.M):
+        assert cli.main(shlex.split(command.replace("run.zip", "a/run.zip"))) == 0
+    assert "reference run: cross: commit" in capsys.readouterr().out
+    cited = yaml.safe_load(Path("reference/CITATION.cff").read_text())
+    assert f"# The reference run of replifed {cited['version']}\n" in readme
+    page = Path("reference/report/index.html").read_text()
+    pictures = re.findall(r'src="(figures/[^"]+)"', page)
+    assert pictures and all(Path("reference/report", name).is_file() for name in pictures)
 
 
 @pytest.mark.parametrize("change, says", [("ridge", "ridge"), ("seed", "seed"), ("tuning", "tuning")])

@@ -65,18 +65,21 @@ def test_failure_is_one_line():
     assert "\n" not in str(failure.value)
 
 
-@pytest.mark.parametrize("best", [(0.7, 1.4), (40.0, 0.02), (1e-3, 300.0)])
-def test_two_parameters_are_searched_inside_and_beyond_the_edges_of_their_grid(best):
-    """The valley is oblique: better points lie where both parameters change."""
+@pytest.mark.parametrize(
+    ("best", "slope"), [((0.7, 1.4), 1), ((40.0, 0.02), 1), ((1e-3, 300.0), 1), ((30.0, 1e-3), 2)]
+)
+def test_two_parameters_are_searched_inside_and_beyond_the_edges_of_their_grid(best, slope):
+    """The valley is oblique: better points lie where both parameters change, or one twice as much."""
 
     def score(points):
         a, b = np.log(points / best).T
-        return (a + b) ** 2 + 0.2 * (a - b) ** 2
+        return (slope * a + b) ** 2 + 0.02 * (a - slope * b) ** 2
 
     grid = Grid(((1 / 3, 1, 3),) * 2, refine=8, tolerance=1e-4)
     found = search(score, grid)
     assert not found.edge
     assert found.score == min(found.scores) < 2e-3
+    assert search(score, Grid(grid.axes, refine=0)).score < 0.1
     flat = search(lambda points: np.ones(len(points)), grid)
     assert flat.best == (1, 1)
 

@@ -22,7 +22,7 @@ from replifed.report.sentences import Texts, of_paper, page
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTED = ("README.md", "docs/score.md", "docs/verdicts.md")  # in part
-OWN = "own runs on data drawn as it says"
+OWN = "own runs on synthetic data made as described"
 TEXT = """
 - {place: Section 1, says: it is known, why: it is cited}
 - {place: "Table 1, row 3", says: it is so, why: it is defined so}

@@ -232,8 +232,10 @@ def test_what_a_search_spends_is_what_its_trials_ran():
     assert trials.spent.runs == len(found.steps)
     assert trials.spent.rounds == sum(ran)
     assert trials.spent.bits == pytest.approx(sum(bits))
-    tune_step(make, replace(trials, check=Check()), Grid.of_steps([0.1, 0.03, 0.01], 1))
-    assert trials.spent.rounds == sum(ran)
+    said = []
+    checked = replace(trials, check=Check(), progress=lambda words, *_: said.append(words.split()[0]))
+    tune_step(make, checked, Grid.of_steps([0.1, 0.03, 0.01], 1))
+    assert trials.spent.rounds == sum(ran) and set(said) == {"searching", "comparing"}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import yaml
 
 from replifed.algorithms.fedavg import FedAvg
 from replifed.algorithms.registry import METHODS
+from replifed.claims.variations import turning
 from replifed.figures.style import save
 from replifed.papers.cross import compare, vary
 from replifed.settings.main import Vary
@@ -114,6 +115,12 @@ def test_the_axis_that_turns_the_order_is_named(axis, law):
     row, words = outcome(inputs_of(small_design(["fedavg", "fedlin"]), {"fedavg": law}))
     assert f"; {axis} turns it: before in " in words, words
     assert 0 < row["before_decided"] < row["cells"] and row["after_decided"] > 0
+
+
+@pytest.mark.parametrize(("decided", "named"), [(4, "target"), (3, "")])
+def test_an_axis_that_turns_less_than_a_quarter_of_the_cells_is_not_named(decided, named):
+    options = {"axis": "target", "option": ["1e-2", "1e-3"], "cells": 8}
+    assert turning(pd.DataFrame({**options, "before_decided": [decided, 0], "after_decided": 0})) == named
 
 
 def test_the_width_of_a_float_turns_an_order_only_of_a_method_that_quantises(mine):

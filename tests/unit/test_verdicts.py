@@ -162,7 +162,7 @@ def test_twins_that_cannot_be_measured_decide_nothing():
 
     found = row(claim_on(reached), Runs())
     assert found["verdict"] == "inconclusive" and found["measured"] == pytest.approx(5.0)
-    assert found["twins"] == "" and "no perturbed ones to judge by" in found["reason"]
+    assert found["twins"] == "" and "no perturbed runs to judge by" in found["reason"]
 
 
 def test_a_number_has_its_spread_over_seeds_and_hangs_on_no_twin():
@@ -226,6 +226,9 @@ def test_row():
     assert found["measured"] == pytest.approx(5.0)
     assert found["ci_low"] < 5 < found["ci_high"]
     assert found["note"] == "so; tolerance: a round number"
+    for n, few in ((2, True), (19, True), (20, False)):
+        note = row(claim("value", spread(5.0, 0.1, n), rival=9.0))["note"]
+        assert (f"of {n} repetitions alone" in note) == few
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ FORMULA, RE_EXECUTION, LOGS, OWN = KINDS = ("formula", "re-execution", "authors'
 ON = {
     "original": "on the paper's data",
     "substitute": "on substitutes",
-    "synthetic": "on data drawn as it says",
+    "synthetic": "on synthetic data made as described",
     "surrogate": "on surrogate data",
     "none": "",
 }
@@ -17,6 +17,6 @@ def in_full(kind: str, data: str) -> str:
     """A kind of evidence, of own runs with their data; "not stated" if there is none.
 
     >>> in_full("own runs", "synthetic"), in_full("formula", "none")
-    ('own runs on data drawn as it says', 'formula')
+    ('own runs on synthetic data made as described', 'formula')
     """
     return f"{kind} {ON[data]}".rstrip() if kind == OWN else kind or "not stated"

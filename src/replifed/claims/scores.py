@@ -65,14 +65,15 @@ class Settings(NamedTuple):
         return AGAINST if self.replaces else FILLS
 
     @property
-    def fitted(self) -> bool:
-        """Whether it has options that were chosen since numbers come out."""
-        return any(row["fitted_on"] for row in self.rows)
+    def fitted(self) -> str:
+        """Of which statements the numbers chose options of it; "" if none did."""
+        found = {row["fitted_on"] for row in self.rows}
+        return next((one for one in (FITTED_ON_IT, FITTED_ELSEWHERE) if one in found), "")
 
     @property
     def fitted_on_it(self) -> bool:
         """Whether it was chosen by the numbers of this very statement."""
-        return any(row["fitted_on"] == FITTED_ON_IT for row in self.rows)
+        return self.fitted == FITTED_ON_IT
 
 
 def _united(texts: Iterable[str]) -> list[str]:
@@ -162,10 +163,7 @@ def _statement(name: str, group: Sequence[Row]) -> dict[str, str]:
 
 def _fit_in_words(one: Settings) -> str:
     """What settings were fitted on, in brackets; "" of what was not fitted."""
-    if not one.fitted:
-        return ""
-    on = FITTED_ON_IT if one.fitted_on_it else FITTED_ELSEWHERE
-    return f" ({'inferred, ' * (INFERRED in one.names)}fitted on {on})"
+    return f" ({'inferred, ' * (INFERRED in one.names)}fitted on {one.fitted})" if one.fitted else ""
 
 
 def _miss(one: Settings) -> str:

@@ -11,8 +11,9 @@ from replifed.claims.files import number, number_text, unit_text, width
 from replifed.claims.scores import Row
 from replifed.errors import ConfigError, counted, unknown_name
 
-# Claims of one choice of settings that are named, and settings that are.
-_MOST, _FEW = 3, 2
+# Claims that are named, of the printed or inferred settings and of others; and settings that are.
+_MOST, _MOST_OF_OTHERS, _FEW = 3, 1, 2
+_ASKS_ELSE = ", which asks another question"
 
 
 def why(
@@ -42,9 +43,7 @@ def why(
     for row in shown:
         lines += [*_of_claim(row, rows, grounds(row["paper"]).get(row["id"])), ""]
     if left := [row["id"] for row in group if row not in shown]:
-        count = counted(len(left), "claim")
-        more = f"not shown in full: {count}; --all shows them, or a name, such as {left[0]}"
-        lines += textwrap.wrap(more, width(), break_long_words=False, break_on_hyphens=False)
+        lines.append(f"{counted(len(left), 'claim')} not shown in full: --all")
     return lines
 
 
@@ -64,19 +63,21 @@ def _of_statement(name: str, group: Sequence[Row]) -> Iterator[str]:
     if not found:
         return
     yield from _field("since", found[0]["reason"] + others_in_words(found[0]))
-    yield from _field("also in", found[0]["also"].replace(" | ", "; and in "))
     yield from _field("evidence", found[0]["evidence"])
     settings = scores.by_settings([row for row in group if not row["informs"]])
     # The printed ones first, then the inferred: those of the most names, of which "printed" sorts last.
-    for one in sorted(settings, key=lambda one: (bool(one.names), max(one.names, default="")), reverse=True):
+    settings.sort(key=lambda one: (bool(one.names), max(one.names, default="")), reverse=True)
+    for one in settings:
         names = " and ".join(one.names)
-        beside = f" ({names})" if names else f" ({one.kind})" if one.kind else ""
-        yield from _field("settings", f"{one.verdict} in {one.in_words}{beside}")
-        worst = scores.worst(one.rows)
-        for row in worst[:_MOST]:
+        beside = "" if one is settings[0] else one.beside(settings[0].options)
+        text = f"{one.verdict} {'with' if beside else 'in'} {beside or one.in_words}"
+        fitted = f" (fitted on {one.fitted})" * bool(one.fitted)
+        yield from _field(names or "other", f"{text}{fitted}{_ASKS_ELSE * (one.kind == 'different')}")
+        worst, most = scores.worst(one.rows), _MOST if one.names else _MOST_OF_OTHERS
+        for row in worst[:most]:
             yield from _field("", f"by {row['id']}: {number_text(row) or row['verdict']}")
-        if len(worst) > _MOST:
-            yield from _field("", f"and by {len(worst) - _MOST} more of {counted(len(one.rows), 'claim')}")
+        if len(worst) > most:
+            yield from _field("", f"and by {len(worst) - most} more of {counted(len(one.rows), 'claim')}")
     yield from _field("question", row["question"])
     yield from _field("reply", row["reply"])
 

@@ -90,8 +90,8 @@ def add(commands: Any) -> None:
     text = "what searches look at: objective (default), or accuracy on a share of the training samples"
     compare.add_argument("--tune-on", choices=("objective", "accuracy"), help=text)
     text = (
-        "time of rounds, computed from what was recorded: phone, hospital, datacentre, and changes such as "
-        "uplink=1Mbps,downlink=10Mbps,latency=50ms,gradient=1us,spread=0.5"
+        "time of rounds, computed from what was recorded: phone, hospital or datacentre, and changes, such "
+        "as phone,latency=50ms (uplink, downlink, latency, gradient, spread)"
     )
     compare.add_argument("--time", metavar="RATES", help=text)
     text = "repeat each search on other seeds, N in all: median and range of what comes out"

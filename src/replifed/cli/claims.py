@@ -161,7 +161,8 @@ def _show_reference(arguments: argparse.Namespace) -> int:
         print("\n".join(why.why(rows, arguments.why, jobs.grounds_of, everything=arguments.all)))
     else:
         _say(rows, arguments)
-    files.say(f"reference run: {kept.in_words(run, arguments.paper or '')}")
+    paper = arguments.paper or (arguments.why or "").partition(".")[0]
+    files.say(f"reference run: {kept.in_words(run, paper)}")
     return 0
 
 

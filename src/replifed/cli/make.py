@@ -8,7 +8,7 @@ import json
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -192,7 +192,7 @@ def _make_claims(arguments: argparse.Namespace, config: Mapping[str, Any], chang
     files = [f"{config['paths']['results']}/{paper}/claims/{name}.csv" for name in names]
     status = call_snakemake(files, arguments)
     if status == 0 and not arguments.dry_run:
-        accepted, note = _accepted()
+        accepted, note = _accepted(paper)
         rows = [row for file in files for row in read(file)]
         lines = [line for row in rows for line in _in_full(row, accepted, changes)]
         if arguments.name not in {row["id"] for row in rows}:
@@ -201,13 +201,14 @@ def _make_claims(arguments: argparse.Namespace, config: Mapping[str, Any], chang
     return status
 
 
-def _accepted() -> tuple[dict[str, Mapping[str, str]], str]:
+def _accepted(paper: str) -> tuple[dict[str, Mapping[str, str]], str]:
     """Lines of the reference run's claims by id, and a line that names the run, if there is one."""
     from replifed.runs import kept, opened
 
     try:
         run = opened.reference()
-        return {row["id"]: row for row in run.rows("claims.csv")}, f"reference run: {kept.in_words(run)}"
+        told = f"reference run: {kept.in_words(run, paper)}"
+        return {row["id"]: row for row in run.rows("claims.csv")}, told
     except DataError as error:
         return {}, str(error)
 
@@ -223,11 +224,12 @@ def _in_full(
     for who, one in (("", row), ("reference run: ", accepted.get(row["id"]))):
         if one is not None:
             measured = number_text(one) or remarks(one)
-            settings = ", ".join(
-                filter(None, (one["data"], one["scale"], one["options"] if who == "" else ""))
-            )
-            yield f"  {who}{MARKS[one['verdict']]} {one['verdict']}: {measured}  [{settings}]"
-            yield from (f"  with {change}" for change in changes if who == "")
+            on = "by a formula" if one["data"] == "none" else f"on {one['data']} data"
+            scale = f", at scale {one['scale']}" * (one["scale"] != "paper")
+            yield f"  {who}{MARKS[one['verdict']]} {one['verdict']}: {measured}  ({on}{scale})"
+            if who == "":
+                yield from [f"  in {row['options']}"] * bool(row["options"])
+                yield from (f"  with {change}" for change in changes)
 
 
 def _of_statement(
@@ -276,21 +278,30 @@ def _worst_first(
     name: str, rows: list[dict[str, Any]], scale: str, options: str, every: bool
 ) -> Iterator[str]:
     """Yield the number of claims by verdict, the worst claims with their sentences, and what shows more."""
+    yield from worst_first(f" on {name} at scale {scale}", rows, every)
+    first = min(rows, key=_how_bad)["id"]
+    yield f"the whole sentence and numbers of a claim: `replifed make {first}{options}`"
+    if name.partition("/")[0] not in own_papers():
+        yield f"the verdicts of the accepted run: `replifed show {name} --reference`"
+
+
+def worst_first(where: str, rows: Sequence[Mapping[str, Any]], every: bool) -> Iterator[str]:
+    """Yield the number of claims by verdict, and the worst of them, or all, with their sentences."""
     from replifed.claims.files import MARKS, number_text
 
     counts = Counter(row["verdict"] for row in rows)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _WORST_FIRST if counts[verdict])
-    yield f"{counted(len(rows), 'claim')} on {name} at scale {scale}: {said}"
-    ranked = sorted(rows, key=lambda row: (_WORST_FIRST.index(row["verdict"]), not row["main"]))
-    shown = ranked if every else ranked[:_SHOWN]
+    yield f"{counted(len(rows), 'claim')}{where}{': ' * bool(rows)}{said}"
+    shown = sorted(rows, key=_how_bad)[: None if every else _SHOWN]
     for row in shown:
         yield f"{MARKS[row['verdict']]} {row['verdict']:12} {row['id']}  {number_text(row)}".rstrip()
         yield f"    {textwrap.shorten(row['statement'], 100, placeholder=' ...')}"
     if len(rows) > len(shown):
         yield f"... and {len(rows) - len(shown)} more, which --all prints"
-    yield f"the whole sentence and numbers of a claim: `replifed make {ranked[0]['id']}{options}`"
-    if name.partition("/")[0] not in own_papers():
-        yield f"the verdicts of the accepted run: `replifed show {name} --reference`"
+
+
+def _how_bad(row: Mapping[str, Any]) -> tuple[int, bool]:
+    return _WORST_FIRST.index(row["verdict"]), not row["main"]
 
 
 def _claims_on(paper: str, artefact: str) -> int:

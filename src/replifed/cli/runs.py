@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -68,6 +67,7 @@ def add(commands: Any) -> None:
     )
     show.add_argument("name", metavar="PAPER/ARTEFACT", help="a name that `replifed list` prints")
     show.add_argument("--reference", action="store_true", help="of the reference run, not of this folder's")
+    show.add_argument("--all", action="store_true", help="print all claims, not the worst 5")
     _add_run(show)
 
     certificate = add_command(
@@ -230,7 +230,7 @@ def _certificate(arguments: argparse.Namespace) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    from replifed.claims.files import MARKS, number_text
+    from replifed.cli.make import worst_first
     from replifed.papers.jobs import shown
     from replifed.runs import kept, opened
 
@@ -255,13 +255,9 @@ def _show(arguments: argparse.Namespace) -> None:
         print("", *unjudged, sep="\n")
         return
     rows = [row for row in run.rows("claims.csv") if (row["paper"], row["artefact"]) == (paper, name)]
-    counts = Counter(row["verdict"] for row in rows)
-    for row in rows:
-        print(f"{MARKS[row['verdict']]} {row['verdict']:12}  {row['id']}  {number_text(row)}")
-    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    print(f"\n{counted(len(rows), 'claim')}{': ' * bool(rows)}{said}")
+    print("", *worst_first("", rows, arguments.all), sep="\n")
     if arguments.reference:
-        print(f"reference run: {kept.in_words(run)}")
+        print(f"reference run: {kept.in_words(run, paper)}")
 
 
 def _manifest_verify(arguments: argparse.Namespace) -> int:

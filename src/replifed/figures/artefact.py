@@ -147,7 +147,7 @@ class Grid(Curves):
         entries += [*self.others, *(one.line for one in self.references_in(frame))]
         entries += [*[ENDS] * any(wide_bands), *marks.values()]
         if entries:
-            legend(made, entries, columns=self.legend_columns)
+            legend(made, entries, columns=self.legend_columns, compact=not self.headed)
         return made
 
     # -- Layout ------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import PdfPages
@@ -140,11 +141,25 @@ def of_seeds(frame: Any) -> str:
 
 
 @styled
-def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
-    """Draw one legend for all panels, below them, in a strip of its own, of at most `columns` columns."""
-    # About 15 characters of 8 points to an inch, with a line and the gap between columns.
-    widest = max((len(line.label) for line in lines), default=0) / 15 + 0.65
-    columns = max(1, min(columns, len(lines), int(made.get_size_inches()[0] / widest)))
+def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6, compact: bool = False) -> None:
+    """Draw one legend for all panels, below them, in a strip of its own, of at most `columns` columns.
+
+    A `compact` one, of a picture as wide as a column of text, has shorter lines and smaller letters.
+    """
+    width = made.get_size_inches()[0]
+    widths = [len(line.label) / 15 + 0.65 for line in lines]  # 15 characters of 8 points to an inch
+    columns = max(1, min(columns, len(lines), int(width / max(widths, default=1.0))))
+    look: dict[str, Any] = {"handlelength": 3.4, "columnspacing": 1.8}
+    if compact:
+        look = {"handlelength": 2.6, "columnspacing": 1.0, "handletextpad": 0.5, "fontsize": 7.0}
+        widths = [len(line.label) / 18 + 0.45 for line in lines]
+        # Each column is as wide as its own entries.
+        fitting = (
+            count
+            for count in range(len(lines), 1, -1)
+            if sum(max(part) for part in np.array_split(widths, count)) < width
+        )
+        columns = next(fitting, 1)
     _heighten(made, _EDGES + -(-len(lines) // columns) * _LINE, below=True)
     handles = [Line2D([], [], **line.look) for line in lines]
     drawn = made.legend(
@@ -153,8 +168,7 @@ def legend(made: Figure, lines: Sequence[Line], *, columns: int = 6) -> None:
         loc="lower center",
         bbox_to_anchor=(0.5, 0.0),
         ncols=columns,
-        handlelength=3.4,
-        columnspacing=1.8,
+        **look,
     )
     drawn.set_in_layout(False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ Band = Literal["ci", "sd", "range"]
 
 # Errors below are rounding; an error of exactly zero has no logarithm.
 LEAST = 1e-17
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
 def averages(
@@ -200,15 +201,26 @@ def use_until_target(uses: NDArray, reached: NDArray, **columns: Any) -> dict[st
     }
 
 
-def median_and_range(row: Any, form: str, seeds: str = "") -> str:
+def median_and_range(row: Any, form: Callable[[float], str], seeds: str = "") -> str:
     """Return the use until a target as "120 [80, …] (2 of 3)", or "not reached" if no seed reached it.
 
-    `row` has the columns of `use_until_target`; `form` is the format of numbers, and `seeds` stands behind
-    the number of seeds.
+    `row` has the columns of `use_until_target`; `form` writes a number, and `seeds` stands behind the number
+    of seeds.
     """
     if not row.reached:
         return "not reached"
-    median = f"{row.median:{form}}" if np.isfinite(row.median) else "–"
-    high = f"{row.high:{form}}" if np.isfinite(row.high) else "…"
+    median = form(row.median) if np.isfinite(row.median) else "–"
+    high = form(row.high) if np.isfinite(row.high) else "…"
     some = "" if row.reached == row.seeds else f" ({row.reached} of {row.seeds}{seeds})"
-    return f"{median} [{row.low:{form}}, {high}]{some}"
+    return f"{median} [{form(row.low)}, {high}]{some}"
+
+
+def short(value: float, unit: str = "") -> str:
+    """Return a number in three digits, with a prefix from a thousand on, and maybe its unit.
+
+    >>> short(102), short(73_400), short(22.1e6, "bit"), short(999_999)
+    ('102', '73.4k', '22.1 Mbit', '1M')
+    """
+    rounded = float(f"{value:.3g}")
+    size, prefix = next((one for one in _PREFIXES if abs(rounded) >= one[0]), _PREFIXES[-1])
+    return f"{rounded / size:.3g}{' ' * bool(unit)}{prefix}{unit}"

@@ -237,7 +237,7 @@ def _paper(
         "score": summary(stated),
         "artefacts": [artefacts[key] for key in papers_own],
         "others": [artefact for key, artefact in artefacts.items() if key not in papers_own],
-        "reused": _by_method(section.get("reused", ())),
+        "reused": _by_problems(section.get("reused", ())),
         "not_computed": sorted(section.get("not_computed", {}).items()),
         "experiments": {key: _settings(one) for key, one in section.get("experiments", {}).items()},
     }
@@ -266,13 +266,16 @@ def _left_open(paper: str) -> list[tuple[str, list[dict[str, str]]]]:
     ]
 
 
-def _by_method(runs: Sequence[str]) -> list[tuple[str, str]]:
-    """Return methods, and the experiments on which their runs ("EXPERIMENT/METHOD") are the reference's."""
-    experiments: dict[str, list[str]] = {}
+def _by_problems(runs: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the methods of runs EXPERIMENT/METHOD, those with the same experiments together, and these."""
+    found: dict[str, list[str]] = {}
     for run in runs:
         experiment, _, method = run.partition("/")
-        experiments.setdefault(method, []).append(experiment)
-    return [(method, ", ".join(of)) for method, of in sorted(experiments.items())]
+        found.setdefault(method, []).append(experiment)
+    methods: dict[str, list[str]] = {}
+    for method in sorted(found):
+        methods.setdefault(", ".join(found[method]), []).append(method)
+    return [(", ".join(names), experiments) for experiments, names in methods.items()]
 
 
 def _settings(experiment: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -182,9 +182,11 @@ def _described(run: Run, contents: Mapping[str, bytes], agent: str) -> bytes:
     from rocrate.model.person import Person
     from rocrate.rocrate import ROCrate
 
-    environment, entries = run.environment(), run.entries(ABOUT)
+    entries = run.entries(ABOUT)
+    environments = [run.environment(paper) for paper in entries["papers"]]
     crate = ROCrate()
-    date, made = environment["date"], "all" if "environment.json" in run else " ".join(entries["papers"])
+    date = max(str(one.get("date")) for one in environments)
+    made = "all" if "environment.json" in run else " ".join(entries["papers"])
     crate.root_dataset["datePublished"] = date
     crate.root_dataset["conformsTo"] = {"@id": _CITED}
     crate.name = f"A run of replifed at scale {entries['scale']}: {', '.join(entries['papers'])}"
@@ -193,9 +195,13 @@ def _described(run: Run, contents: Mapping[str, bytes], agent: str) -> bytes:
     )
     crate.license = "https://spdx.org/licenses/MIT"
     person = crate.add(Person(crate, "#agent", properties={"name": agent}))
-    # Of papers that were made one by one, what they have in common.
-    stated = {key: environment.get(key, "unknown") for key in ("replifed", "commit", "python")}
-    versions = ", ".join(f"{name} {number}" for name, number in environment.get("packages", {}).items())
+    # Papers may have been made one by one, each with its own.
+    stated = {
+        key: ", ".join(dict.fromkeys(str(one.get(key, "unknown")) for one in environments))
+        for key in ("replifed", "commit", "python")
+    }
+    packages = [*dict.fromkeys(item for one in environments for item in one.get("packages", {}).items())]
+    versions = ", ".join(f"{name} {number}" for name, number in packages)
     engine = ContextEntity(
         crate,
         "#replifed",

@@ -12,8 +12,9 @@ from replifed.claims.pairs import used_until
 from replifed.claims.samples import copies_in_words
 from replifed.engine.accuracy import ACCURACY, NEW, WORST
 from replifed.figures.artefact import By, Grid, Made, X
-from replifed.figures.summaries import averages, median_and_range, use_until_target
-from replifed.papers.cross import cohorts, paper
+from replifed.figures.summaries import averages, median_and_range, short, use_until_target
+from replifed.papers.cross import cohorts
+from replifed.papers.cross.named import BY_PROBLEM, problem_name
 from replifed.papers.cross.timed import rates_of, timed
 from replifed.papers.cross.used import WITH_TIME, ends, head_of
 
@@ -77,7 +78,7 @@ def _show(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
             "method"
         ]
         lines = [_line(named.get(method, method), part[part["method"] == method]) for method in order]
-        name, target = paper.PROBLEMS.get(str(experiment), experiment), f"{one['target']:.3g}"
+        name, target = problem_name(str(experiment)), f"{one['target']:.3g}"
         target += ", which the start has" if not part["median"].any() else ""
         tables[f"{name}. Over {', '.join(_over(one))}. Target: {target}"] = pd.DataFrame(lines)
     return tables
@@ -101,7 +102,7 @@ def _line(label: str, rows: pd.DataFrame) -> dict[str, str]:
             middle, low, high = (getattr(one, f"{name}{end}") for end in ("", "_low", "_high"))
             line[head] = f"{middle:.3f}" + ("" if one.runs == 1 else f" [{low:.3f}, {high:.3f}]")
     for row in rows.itertuples():
-        text = median_and_range(row, ".3g")
+        text = median_and_range(row, short)
         line[head_of(row.used, " to the target")] = text.partition(" [")[0] if row.runs == 1 else text
     line["gap"] = f"{one.gap:.2g}" if np.isfinite(one.gap) else "diverged"
     if one.diverged:
@@ -117,7 +118,7 @@ PICTURE = Grid(
     source=_curves,
     pages=[X(*WITH_TIME)],
     rows=[By("metric", NAMES)],
-    columns=[By("experiment", paper.PROBLEMS)],
+    columns=[BY_PROBLEM],
     series="method",
     lines=cohorts.lines_of,
     x=WITH_TIME,

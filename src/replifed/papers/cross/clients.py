@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from replifed.data.catalogue import PACKAGED
 from replifed.figures.artefact import Made
 from replifed.figures.style import panels, styled
-from replifed.papers.cross import paper
+from replifed.papers.cross.named import problem_name
+from replifed.papers.cross.paper import PROBLEMS
 from replifed.partition.heterogeneity import group_counts, label_groups, summary
 from replifed.settings.partitions import stated
 
@@ -72,7 +73,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
     for ax, (experiment, part) in zip(axes, parts, strict=False):
         _draw_clients(ax, part)
         data, split = part[["dataset", "split"]].iloc[0]
-        ax.set_title(f"{paper.PROBLEMS.get(experiment, data)}: {split}", loc="left")
+        ax.set_title(f"{PROBLEMS.get(experiment) or problem_name(data)}: {split}", loc="left")
     return made
 
 
@@ -158,7 +159,7 @@ _TEXTS = {
 def _show_heterogeneity(frame: pd.DataFrame) -> pd.DataFrame:
     rows = frame.to_dict("records")
     for row in rows:
-        row["problem"] = paper.PROBLEMS.get(row["experiment"], row["experiment"])
+        row["problem"] = problem_name(row["experiment"])
     return pd.DataFrame([{head: text.format(**row) for head, text in _TEXTS.items()} for row in rows])
 
 

@@ -12,6 +12,7 @@ from replifed.algorithms.registry import BUILT_IN, METHODS, method_class
 from replifed.figures.artefact import Made
 from replifed.figures.lines import Line, distinguished, numbered
 from replifed.papers.cross import paper
+from replifed.papers.cross.named import problem_name
 
 _CAPTION = (
     "The law by which clients come, alike for all methods and drawn with the same numbers, and what each "
@@ -85,7 +86,7 @@ def _show(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
             }
             for row in part.to_dict("records")
         ]
-        tables[f"{paper.PROBLEMS.get(str(experiment), experiment)}. {said}"] = pd.DataFrame(rows)
+        tables[f"{problem_name(str(experiment))}. {said}"] = pd.DataFrame(rows)
     return tables
 
 

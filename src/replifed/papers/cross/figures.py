@@ -15,6 +15,7 @@ from replifed.figures.artefact import By, Grid, Made, X, by_name
 from replifed.figures.curves import visible_range, with_margin
 from replifed.figures.summaries import averages
 from replifed.papers.cross import accuracy, cohorts, paper
+from replifed.papers.cross.named import BY_PROBLEM
 from replifed.papers.cross.used import ON_AXES, PAIRED, TARGET, TARGETS, USED, all_pairs, render_used, use
 
 # Curves end here; smaller gaps are of no statistical use, and soon rounding errors.
@@ -98,7 +99,7 @@ _LAYOUT: dict[str, Any] = dict(
     prefix=paper.PAPER["name"],
     source=gaps,
     pages=[X(*ON_AXES)],
-    columns=[By("experiment", paper.PROBLEMS)],
+    columns=[BY_PROBLEM],
     wrap=2,
     series="method",
     x=ON_AXES,

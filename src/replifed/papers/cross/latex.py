@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from replifed.claims.pairs import EVERY_USE
-from replifed.papers.cross import paper
+from replifed.figures.summaries import short
 from replifed.papers.cross.cohorts import labels_of
+from replifed.papers.cross.named import problem_name
 from replifed.papers.cross.ranking import BEST, TIED
 
 # Below which differences of gaps are rounding (`experiments`), and curves of a method say nothing more.
@@ -23,7 +24,6 @@ _SPECIAL = {
     **{"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"},
 }
 _HEADS = {**EVERY_USE, "sample_gradients": "gradients", "seconds": "time, s", "gap": "gap"}
-_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
 class _Column(NamedTuple):
@@ -47,12 +47,12 @@ def used(frame: pd.DataFrame, note: str = "") -> str:
     uses = [name for name in EVERY_USE if (frame["used"] == name).any()]
     if len(experiments) == 1:
         columns = [_column(frame, experiments[0], name, _HEADS[name]) for name in [*uses, "gap"]]
-        said = f"What each method needs on {_name(experiments[0])}{_until(frame)}"
+        said = f"What each method needs on {problem_name(experiments[0])}{_until(frame)}"
         return _table(frame, [one for one in columns if one], said, "comparison", note)
     tables = []
     titles = {name: f"{EVERY_USE[name].capitalize()} of each method{_until(frame)}" for name in uses}
     for name, said in {**titles, "gap": "Relative gap of each method at the end"}.items():
-        columns = [_column(frame, one, name, _name(one)) for one in experiments]
+        columns = [_column(frame, one, name, problem_name(one)) for one in experiments]
         if any(columns):
             tables.append(_table(frame, [one for one in columns if one], said, f"comparison-{name}", note))
     return "\n".join(tables)
@@ -61,11 +61,6 @@ def used(frame: pd.DataFrame, note: str = "") -> str:
 def _until(frame: pd.DataFrame) -> str:
     targets = sorted(set(frame["target"].dropna()), reverse=True)
     return f" until its relative gap stays at {' or '.join(f'{one:g}' for one in targets)}" if targets else ""
-
-
-def _name(experiment: str) -> str:
-    """Return the name of a problem in words: that of one's own may have what was asked for behind it."""
-    return paper.PROBLEMS.get(experiment, experiment.replace("pct", " %").replace("_", " "))
 
 
 def _column(frame: pd.DataFrame, experiment: str, used: str, head: str) -> _Column | None:
@@ -87,10 +82,7 @@ def _column(frame: pd.DataFrame, experiment: str, used: str, head: str) -> _Colu
 def _number(value: float) -> str:
     if not np.isfinite(value):
         return "--"
-    if value < 1:
-        return f"{value:.2g}"
-    size, prefix = next((one for one in _PREFIXES if value >= one[0]), _PREFIXES[-1])
-    return f"{value / size:.3g}{prefix}"
+    return f"{value:.2g}" if value < 1 else short(value)
 
 
 def _gap(value: float) -> str:

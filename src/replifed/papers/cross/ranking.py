@@ -16,8 +16,9 @@ from replifed.figures.artefact import Made
 from replifed.figures.curves import readable_log_axis
 from replifed.figures.lines import Line
 from replifed.figures.style import canvas, styled
-from replifed.papers.cross import paper
+from replifed.figures.summaries import short
 from replifed.papers.cross.cohorts import labels_of, lines_of
+from replifed.papers.cross.named import problem_name
 from replifed.papers.cross.timed import timed
 from replifed.papers.cross.used import Targets, all_pairs, use
 
@@ -101,18 +102,24 @@ def show_best(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     for experiment, part in frame.groupby("experiment", sort=False):
         target = part["target"].iloc[0]
         until = "gap at the end" if np.isnan(target) else f"until the gap stays at {target:g}"
-        tables[f"{paper.PROBLEMS.get(str(experiment), experiment)}, {until}"] = pd.DataFrame(
+        tables[f"{problem_name(str(experiment))}, {until}"] = pd.DataFrame(
             [
                 {
                     "by": EVERY_USE.get(row.used, row.used),
                     "best": named.get(row.method, row.method) or "none gets there",
-                    "its median": f"{row.median:.3g}" + " s" * (row.used == "seconds") if row.method else "–",
+                    "its median": _median(row.used, row.median) if row.method else "–",
                     "cannot be told from it": _listed(named.get(name, name) for name in row.tied.split()),
                 }
                 for row in part.itertuples()
             ]
         )
     return tables
+
+
+def _median(used: str, median: float) -> str:
+    if used == "gap":
+        return f"{median:.3g}"
+    return f"{median:.3g} s" if used == "seconds" else short(median, "bit" * (used == "bits"))
 
 
 def _listed(names: Iterable[str]) -> str:

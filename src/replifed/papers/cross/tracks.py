@@ -11,8 +11,8 @@ import pandas as pd
 from replifed.claims.curves import at_the_end
 from replifed.claims.pairs import used_until
 from replifed.figures.artefact import Made
-from replifed.papers.cross import paper
 from replifed.papers.cross.cohorts import labels_of
+from replifed.papers.cross.named import problem_name
 from replifed.papers.cross.used import Targets
 
 
@@ -69,7 +69,7 @@ def show_studies(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
                 line[f"rounds to {target:g}"] = _range(own["rounds"])
             lines.append({**line, "gap at the end": _range(own["gap"], ".2g"), "rank": _range(own["rank"])})
         count = part["study"].nunique()
-        tables[f"{paper.PROBLEMS.get(str(problem), problem)}, {count} studies"] = pd.DataFrame(lines)
+        tables[f"{problem_name(str(problem))}, {count} studies"] = pd.DataFrame(lines)
     return tables
 
 
@@ -114,7 +114,7 @@ def show_untuned(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     named, tables = labels_of(frame), {}
     for (problem, target), part in frame.groupby(["experiment", "target"], sort=False, dropna=False):
         until = "gap at the end" if np.isnan(target) else f"rounds to {target:g}, then gap"
-        tables[f"{paper.PROBLEMS.get(str(problem), problem)}, {until}"] = pd.DataFrame(
+        tables[f"{problem_name(str(problem))}, {until}"] = pd.DataFrame(
             [_line(row, named) for row in part.sort_values("rank_tuned", kind="stable").to_dict("records")]
         )
     return tables

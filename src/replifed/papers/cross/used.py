@@ -15,8 +15,9 @@ from replifed.claims.samples import copies_in_words, independent, originals
 from replifed.engine.audit import differences
 from replifed.engine.trials import Spent
 from replifed.figures.artefact import By
-from replifed.figures.summaries import median_and_range, use_until_target
+from replifed.figures.summaries import median_and_range, short, use_until_target
 from replifed.papers.cross import paper
+from replifed.papers.cross.named import problem_name
 
 # What a run uses, as axes are labelled; time where it is asked for.
 ON_AXES = {"round": "communication rounds", "bits": "bits sent", "sample_gradients": "sample gradients"}
@@ -130,7 +131,7 @@ def render_used(
             order = rounds.sort_values(["median", "gap"], kind="stable")["method"].tolist()
         else:
             order = By("method", labels).order(part["method"].tolist())
-        name = paper.PROBLEMS.get(experiment, experiment)
+        name = problem_name(experiment)
         reached = not np.isnan(target)
         part = part if "audit" not in part or part["audit"].notna().any() else part.drop(columns="audit")
         tables[f"{name}, {f'gap {target:g}' if reached else 'no target reached'}"] = pd.DataFrame(
@@ -150,14 +151,16 @@ def _line(label: str, rows: pd.DataFrame, reached: bool) -> dict[str, str]:
     copies = copies_in_words(one.runs, one.seeds)
     line = {"method": f"{label} ({copies})" if copies else label, "gap": _gap(one)}
     for row in rows.itertuples() if reached else ():
-        text = median_and_range(row, ".3g")
+        text = median_and_range(row, short)
         line[head_of(row.used)] = text.partition(" [")[0] if row.runs == 1 else text
         if row.used == "round":
-            line["first time there"] = f"{row.touch:.3g}" if np.isfinite(row.touch) else "–"
-    cost = str(Spent(one.tuning_runs, one.tuning_rounds, one.tuning_bits))
-    if one.tuning_budget:
-        cost = cost.replace(" runs", f" of {one.tuning_budget:,.0f} runs", 1)
-    line["tuning"] = "; ".join(filter(None, (cost if one.tuning_runs else "", one.tuning_note)))
+            line["first time there"] = short(row.touch) if np.isfinite(row.touch) else "–"
+    budget = f" of {one.tuning_budget:,.0f}" * bool(one.tuning_budget)
+    cost = (
+        f"{one.tuning_runs:,.0f}{budget} runs, {one.tuning_rounds:,.0f} rounds, "
+        f"{short(one.tuning_bits, 'bit')}"
+    )
+    line["tuning"] = "; ".join(filter(None, (cost * bool(one.tuning_runs), one.tuning_note)))
     if "not_tuned" in rows:
         line["not tuned"] = one.not_tuned
     if "audit" in rows:

@@ -18,6 +18,7 @@ from replifed.figures.lines import BLUE, GREY, VERMILLION, Line
 from replifed.figures.style import canvas, legend, styled
 from replifed.network.ledger import BITS_PER_VALUE
 from replifed.papers.cross import paper
+from replifed.papers.cross.named import problem_name
 
 # Columns of the configurations, and their names in words.
 AXES = {
@@ -105,7 +106,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
     """Draw a curve a pair, one below the other: its sorted effects above, dots of their options below."""
     pairs, named = list(_pairs(frame)), paper.registered_labels()
     problem, note = frame[["experiment", "note"]].iloc[0]
-    title = f"Comparison · {paper.PROBLEMS.get(problem, problem)} under other settings"
+    title = f"Comparison · {problem_name(problem)} under other settings"
     rows = max(sum(map(len, _axes(part).values())) for _, part in pairs)
     made, axes = canvas(2 * len(pairs), 1, title=title, width=7.0, height=max(1.7, 0.16 * rows + 0.35))
     panels = [ax for row in axes for ax in row]
@@ -203,7 +204,7 @@ def _show(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
         ]
         notes = [{"axis": note, **dict.fromkeys(list(lines[0])[1:], "")} for note in
                  filter(None, part["note"].iloc[0].split("; "))]  # fmt: skip
-        name = paper.PROBLEMS.get(problem, problem)
+        name = problem_name(problem)
         tables[f"{name}: {part['outcome'].iloc[0]}"] = pd.DataFrame([*lines, *notes])
     return tables
 

@@ -24,8 +24,8 @@ from replifed.figures.artefact import Made
 from replifed.figures.lines import COLOURS, Line
 from replifed.figures.style import legend, panels, styled
 from replifed.network import times
-from replifed.papers.cross import paper
 from replifed.papers.cross.cohorts import lines_of
+from replifed.papers.cross.named import problem_name
 from replifed.papers.cross.timed import rates_of, size_of
 from replifed.papers.cross.used import TARGETS
 
@@ -131,7 +131,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
     winners = _colours(frame)
     for ax, (experiment, part) in zip(axes, parts, strict=True):
         _draw_cells(ax, part, winners)
-        name, target = paper.PROBLEMS.get(str(experiment), experiment), part["target"].iloc[0]
+        name, target = problem_name(str(experiment)), part["target"].iloc[0]
         ax.set_title(f"{name}, gap {target:g}", loc="left")
     entries = [line._replace(dashes="none", marker="s", size=8.0) for line in winners.values()]
     crossed = {level: dashes for level, dashes in _LEVELS.items() if _is_crossed(frame, level)}

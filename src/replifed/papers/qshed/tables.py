@@ -74,7 +74,7 @@ def _render_rounds(frame: pd.DataFrame) -> pd.DataFrame:
         }
         for cell in cells.itertuples():
             to = f"{cell.threshold:.0e}"
-            row[f"Rounds to {to}"] = median_and_range(cell, "g", " seeds")
+            row[f"Rounds to {to}"] = median_and_range(cell, "{:g}".format, " seeds")
             row[f"Mbit to {to}"] = f"{cell.megabits:.3g}" if np.isfinite(cell.megabits) else "–"
             row[f"Saved at {to}"] = "" if name in _NO_RIVALS else _saving(cell)
         rows.append(row)
