@@ -1,7 +1,8 @@
 """The reference run as one zip to deposit under a DOI: `python tools/deposit.py reference.zip`.
 
 It is an archive as `replifed archive` writes it, with a report, terms and how to cite it. Its bytes depend on
-this checkout and on the versions of `requirements.lock` alone.
+this checkout, on the versions of `requirements.lock` and, in the last digits of errata, which are checked
+anew, on the processor.
 """
 
 import sys
