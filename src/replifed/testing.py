@@ -54,7 +54,7 @@ def judge(
     Returns
     -------
     DataFrame
-        A line a claim, with the columns of claims.csv; `attrs["remarks"]` says what was left out or lost.
+        One line per claim, with the columns of claims.csv; `attrs["remarks"]` says what was left out or lost.
 
     Raises
     ------

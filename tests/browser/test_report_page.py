@@ -84,7 +84,7 @@ def report(tmp_path_factory):
     # Figure 2 has a curve for each level, on a page for each reading.
     two = frame[frame["local_steps"] == 3]
     pd.concat([two, two.assign(level="1,1")]).to_csv(figures / "fig2.csv", index=False)
-    # Figure 3 has one curve a method, and a published number.
+    # Figure 3 has one curve per method, and a published number.
     two[two["reading"] == "common"].to_csv(figures / "fig3.csv", index=False)
     for name in ("fig1", "fig2", "fig3"):
         save(canvas(1, 1)[0], figures / f"{name}.png")

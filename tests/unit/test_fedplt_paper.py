@@ -150,7 +150,7 @@ def test_a_free_intercept_has_no_ridge(loss):
 
 
 def by_rho(*minima):
-    """Rates on the grid 0.1, 0.2, 0.4, 0.8, a line a data set, lowest at its minimum."""
+    """Rates on the grid 0.1, 0.2, 0.4, 0.8, one line per data set, lowest at its minimum."""
     lines = [(s, rho, 0.5 + abs(np.log(rho / least))) for s, least in enumerate(minima) for rho in RHOS]
     return measures.by_setting(pd.DataFrame(lines, columns=["replicate", "rho", "rate"]), "rho")
 

@@ -137,7 +137,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b"]).assign(site=[f"h{i % 3}" for i in ra
         (FRAME.assign(site=["h0", "NA"] * 20), "row 2: site names no client"),
         (FRAME.assign(b="text"), "the column b holds no numbers"),
         (FRAME.assign(b=2**60 + 1), "floats cannot hold the column b exactly"),
-        (FRAME[:0], "holds no rows; give a row a sample"),
+        (FRAME[:0], "holds no rows; give one row per sample"),
     ],
 )
 def test_parquet(tmp_path, frame, says):

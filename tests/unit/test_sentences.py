@@ -188,10 +188,10 @@ def test_a_page_shows_what_is_open_and_the_other_sentences(tmp_path):
     text, _ = documented(others=others)
     axes = part(text, "What the paper leaves open")
     assert axes[:2] == [
-        "- **loss**: Section 2 has a mean; the numbers suggest a sum. 4 were tried. *Printed*: "
-        "`mean`, printed: eq. (2). *Inferred*: `sum`, fitted: Table 1 comes out; but no text has it.",
-        "- **step**: The text does not say how steps are chosen. *Printed*: `common`, software: "
-        "its example has one for all. *Inferred*: `own`, chosen: a grid. *Other options*: `long` (ten "
+        "- **loss**: Section 2 has a mean; the numbers suggest a sum. 4 options were tried. *Printed*: "
+        "`mean` (printed): eq. (2). *Inferred*: `sum` (fitted): Table 1 comes out; but no text has it.",
+        "- **step**: The text does not say how steps are chosen. *Printed*: `common` (software): "
+        "its example has one for all. *Inferred*: `own` (chosen): a grid. *Other options*: `long` (ten "
         "times as long).",
     ]
     assert axes[-1] == "Steps decide."

@@ -222,7 +222,7 @@ def number_text(row: Mapping[str, str]) -> str:
         share = "half" if needed == "50 %" else needed
         return f"true in {cases} cases{f', {share} required' * (needed != '100 %')}"
     if row["kind"] == "shape" or (row["kind"] == "identity" and not row["published"]):
-        return f"holds in {100 * float(row['measured']):.4g} %"
+        return f"true in {100 * float(row['measured']):.4g} % of the cases"
     ends = ("pi_low", "pi_high") if row["pi_low"] else ("ci_low", "ci_high")
     interval = f" [{', '.join(number(row, end) for end in ends)}]" if row[ends[0]] else ""
     order, factor = row["kind"] == "order", _is_factor(row)

@@ -1,6 +1,6 @@
 """Reference measurements of the claims, which a change of the code must not move unnoticed.
 
-A reference is a CSV with one line a claim, for one choice of data sets: what was measured, the verdict,
+A reference is a CSV with one line per claim, for one choice of data sets: what was measured, the verdict,
 and how far a later run may be off; or the folder of the reference run (`runs.kept`), whose claims.csv has all
 that is known of each. Verdicts against the papers are another matter (`verdicts`).
 """

@@ -22,19 +22,19 @@ _LEAST_SPREAD = 0.25
 
 
 def orders(histories: Mapping[str, Mapping[str, pd.DataFrame]], targets: Sequence[float]) -> pd.DataFrame:
-    """Compare the first method with each other one on one problem, a row a target and ledger.
+    """Compare the first method with each other method on one problem, one row per target and ledger.
 
     Parameters
     ----------
-    histories : of all methods by name, the first one first; by the name of a ledger, whose bits they have.
-        Rounds, which are the same in all of them, come first, as a ledger of its own.
+    histories : of all methods by name, the first method first, for each ledger (a way to count bits) by name.
 
     Returns
     -------
     DataFrame
-        As `pairs`, which decides, with Holm's correction as there. Where neither method reaches the target on
-        more than half of its seeds, the gaps at the end are compared, and `used` is gap. Beyond: ledger;
-        order, one of `ORDERS`; and decided, whether the verdict tells it.
+        The columns of `pairs`, which tests with Holm's correction, and: ledger, where rounds, which are equal
+        in all ledgers, count as the first; order, one of `ORDERS`; and decided, whether the verdict decides
+        the order. If neither method reaches the target on more than half of its seeds, the last gaps are
+        compared, and `used` is gap.
     """
     one_ledger = next(iter(histories.values()))
     first = next(iter(one_ledger))
@@ -86,7 +86,7 @@ def counted(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def by_option(frame: pd.DataFrame, axes: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Counts of the configurations with each option of the axes, which are columns, a row an option."""
+    """Counts of the configurations with each option of the axes, which are columns, one row per option."""
     rows = [
         {"axis": axis, "option": option, **counted(frame[frame[axis] == option])}
         for axis, options in axes.items()

@@ -104,7 +104,7 @@ class Result(NamedTuple):
 
 
 def measure(claims: Sequence[Claim], inputs: Any, scale: str, command: Callable[[Claim], str] = lambda _: ""):
-    """Measure and judge claims: a DataFrame with one line a claim and `COLUMNS`.
+    """Measure and judge claims: a DataFrame with one line per claim and `COLUMNS`.
 
     Inputs are what `papers.inputs` offers: has(key), data_kind(experiment), and what the measures call. Scale
     is "paper", or the name of the cut-down settings; `command` says how a claim is measured again. Numbers

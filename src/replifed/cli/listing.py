@@ -88,7 +88,7 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _list_methods() -> None:
-    """Print a line a method: its name, paper and rule, and the capabilities that it needs of a problem."""
+    """Print one line per method: name, paper and rule, and the capabilities of a problem that it needs."""
     from replifed.algorithms.registry import METHODS, method_class
 
     width, classes = max(map(len, METHODS)), {name: method_class(name) for name in sorted(METHODS)}

@@ -321,7 +321,9 @@ def _head(path: str) -> _Head:
     names = [" ".join(cell.split()) for cell in cells]
     where = f"{path}, line {line}"
     if not names:
-        raise DataError(f"{path} is empty; give a line with the names of the columns, then a row a sample")
+        raise DataError(
+            f"{path} is empty; give a line with the names of the columns, then one row per sample"
+        )
     if len(names) > _MOST_COLUMNS:
         raise DataError(
             f"{where}: {len(names)} columns, more than {_MOST_COLUMNS}; give a LibSVM or npz file"
@@ -344,7 +346,7 @@ def _head(path: str) -> _Head:
                 "rename one"
             )
     if not first:
-        raise DataError(f"{path} holds no rows, only names of columns; give a row a sample")
+        raise DataError(f"{path} holds no rows, only names of columns; give one row per sample")
     return _Head(names, separator, last, first)
 
 

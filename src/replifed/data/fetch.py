@@ -136,7 +136,7 @@ class _Search:
         """Lock the folder for this process, and remove incomplete files at the end.
 
         The system releases the lock when the process ends. On systems without such locks (Windows, some
-        network file systems) nothing is locked; the workflow starts one job a data set anyway.
+        network file systems) nothing is locked; the workflow starts one job per data set anyway.
         """
         make_folder(self.folder)
         with explained(self.folder / ".lock"):

@@ -84,7 +84,7 @@ def _read_parquet(path: str, asked: Asked) -> Columns:
             row += batch.num_rows
             progress("rows", row, meta.num_rows)
     if not row:
-        raise DataError(f"{path} holds no rows; give a row a sample")
+        raise DataError(f"{path} holds no rows; give one row per sample")
     if errors:
         raise DataError(joined(path, [errors[k] for k in sorted(errors)][:NAMED]))
     columns = {

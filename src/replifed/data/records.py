@@ -71,7 +71,7 @@ def write_record(raw_dir: Path, record: dict[str, Any]) -> None:
 
 
 def status_rows(raw_dir: Path, ids: Iterable[str] = CATALOGUE) -> list[dict[str, str]]:
-    """Return one row a data set: id, form, kind ("not fetched" without a record), files and licence."""
+    """Return one row per data set: id, form, kind ("not fetched" without a record), files and licence."""
     rows = []
     for dataset in map(get, ids):
         record = find_record(raw_dir, dataset.id) or {"form": "", "kind": "not fetched", "files": []}

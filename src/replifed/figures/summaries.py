@@ -154,7 +154,7 @@ def on_log_scale(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_repetitions(history: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
-    """Average one number a repetition, such as a rate, for each combination of the columns `by`.
+    """Average one number per repetition, such as a rate, for each combination of the columns `by`.
 
     Returns columns mean, low, high (95 % t interval, the mean itself over one repetition), sets, and
     diverged: repetitions without a finite value, which are excluded (the mean of none is 1).

@@ -215,7 +215,7 @@ def arrays(path: Path, given: Mapping[str, NDArray]) -> Table:
     limits.check(path, 2 * _COST * sum(one.size for one in given.values()), "joining its arrays takes")
     for name, one in given.items():
         if one.dtype.names or one.ndim > 2:
-            raise DataError(f"{path}: {name} has {one.ndim} axes or fields; save one number a round")
+            raise DataError(f"{path}: {name} has {one.ndim} axes or fields; save one number per round")
     constants = {name: one.item() for name, one in given.items() if one.ndim == 0}
     pairs = {name: one for name, one in given.items() if one.ndim == 2 and _are_pairs(one)}
     lists = {name: one for name, one in given.items() if one.ndim == 1}
@@ -251,7 +251,7 @@ def _stacked(path: Path, lists: Mapping[str, NDArray], runs: Mapping[str, NDArra
     lengths = {len(one) for one in lists.values()}
     if any(one.shape != shape for one in runs.values()) or lengths - {rows, columns}:
         named = ", ".join(f"{name} {list(one)}" for name, one in list(sizes.items())[:5])
-        raise DataError(f"{path}: its arrays do not fit together ({named}); save one run a file")
+        raise DataError(f"{path}: its arrays do not fit together ({named}); save one run per file")
     stated = meanings.find("round", lists)
     turned = len(lists[stated[0]]) != columns if stated else rows > columns and lengths != {columns}
     if turned:
@@ -288,7 +288,7 @@ def parquet(path: Path, content: bytes) -> Table:
 
 
 def events(path: Path) -> Table:
-    """Scalars of an event file: a line a step, a column a tag."""
+    """Scalars of an event file: one line per step, one column per tag."""
     try:
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     except ImportError as error:

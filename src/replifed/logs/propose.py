@@ -245,7 +245,7 @@ def _make_wide(found: Proposal, whole: pd.DataFrame, better: Mapping[str, str]) 
         pattern, said = names.guess(free, method=True, seed="seed" not in stated["columns"], ask="--wide")
         stated["wide"] = pattern
         found.remarks.append(
-            f"columns are runs, a column a method: {pattern} ({', '.join(free)}){'; ' * bool(said)}{said}"
+            f"columns are runs, one column per method: {pattern} ({', '.join(free)}){'; ' * bool(said)}{said}"
         )
 
 

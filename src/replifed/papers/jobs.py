@@ -279,7 +279,7 @@ def every_claim() -> list[Any]:
 
 
 def document(folder: Path, golden: Path, readme: Path, score_page: Path, rules_page: Path) -> None:
-    """Write a page a paper, folder/PAPER.md, with the verdicts of a reference, and the score of all.
+    """Write one page per paper, folder/PAPER.md, with the verdicts of a reference, and the score of all.
 
     Pictures of main claims by settings lie beside it, folder/PAPER.NAME.svg. The score is a picture,
     folder/score.svg, a line in the README and a table in `score_page`, the rules of verdicts and of statuses

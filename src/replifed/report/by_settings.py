@@ -22,7 +22,7 @@ _MARGIN = 0.3
 
 
 def picture(group: Sequence[Row]) -> str:
-    """SVG of a statement, a panel a claim and a column for each of its settings; "" with fewer than three.
+    """SVG of a statement, one panel per claim and one column per settings; "" with fewer than three settings.
 
     Columns are sorted by what the first panel measured, and numbered. A point is the measured number, shaded
     the prediction interval of a value or the confidence interval of another number, a line the published

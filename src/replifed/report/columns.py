@@ -18,15 +18,15 @@ _BETTER = {"": "", "lower": "↓", "fewer": "↓", "higher": "↑", "more": "↑
 _HEAD = """\
 # Columns
 
-What the columns of the CSV and parquet files under `figures/` and `results/` mean; in brackets a unit, and ↓
-where lower or fewer is better, ↑ where higher or more is, → 0 where nearer to 0 is. `replifed columns FILE`
-prints those of one file, with what a paper's own files have besides:
+What the columns of the CSV and parquet files under `figures/` and `results/` mean. Brackets hold the unit,
+and ↓ if lower or fewer is better, ↑ if higher or more is, → 0 if nearer to 0 is. `replifed columns FILE`
+prints the columns of one file, with those that only the paper's own files have:
 
 ```
 replifed columns figures/fedht/fig3.csv
 ```
 
-A meaning that stands below for some files alone counts there.
+For the files that a heading below names, the meaning there applies.
 
 ## In all files
 

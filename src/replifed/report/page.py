@@ -59,7 +59,7 @@ def build(
 
     Parameters
     ----------
-    claims, errata : from `claims.files.collect`, and `errata.write`, a file a paper. A comparison has none.
+    claims, errata : from `claims.files.collect` and `errata.write`, one file per paper; none in a comparison.
     figures_dir : holds PAPER/ARTEFACT.{csv,pdf,png} of figures and PAPER/ARTEFACT.{csv,md} of tables.
     scale : "paper", or the name of the cut-down settings.
     settings : papers, and of each which artefacts there are, which are not computed, and why, its

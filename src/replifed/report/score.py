@@ -40,7 +40,7 @@ def summary(papers: Iterable[Score]) -> str:
 
 
 def table(papers: Sequence[Score]) -> str:
-    """Markdown, a line a paper; papers without main claims, such as a comparison, come last."""
+    """Markdown, one line per paper; papers without main claims, such as a comparison, come last."""
     heads = ["", "main claims", "in the printed settings alone", "printed values matched", "other statements"]
     lines = [row(*heads), row(*["---"] * len(heads))]
     for one in sorted(papers, key=lambda one: not one.main):
@@ -129,7 +129,7 @@ def inserted(text: str, what: str, block: str, name: str) -> str:
 
 
 def rules_of_claims() -> str:
-    """Markdown, a line a rule below what it is on: the verdict that it gives, and its reason."""
+    """Markdown, one line per rule below what it is on: the verdict that it gives, and its reason."""
     parts = []
     for on, several in rules.listed().items():
         lines = "".join(f"- *{one.verdict}*: {one.in_general}\n" for one in several)
@@ -138,6 +138,6 @@ def rules_of_claims() -> str:
 
 
 def rules_of_statuses() -> str:
-    """Markdown, a line a rule: the status that it gives, and its reason."""
+    """Markdown, one line per rule: the status that it gives, and its reason."""
     lines = [row(f"**{one.verdict}**", one.in_general) for one in rules.of_statement(rules.Found())]
     return "".join([row("status", "when"), row("---", "---"), *lines])

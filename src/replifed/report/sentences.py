@@ -25,7 +25,7 @@ _HEAD = """\
 
 {citation} Verdicts are those of the [reference run](../runs.md).
 `[a, b]` is a 95 % confidence interval of the mean or, beside a published value without ±, a 95 % prediction
-interval for it. A factor above 1 or a difference above 0 speaks for the claim.
+interval for it. A factor above 1 or a difference above 0 speaks for the claim; a decade is a factor of ten.
 
 """
 _MAIN = """\
@@ -202,13 +202,13 @@ def _left_open(axes: Axes, text: str) -> str:
 
 def asked(axis: Axis) -> str:
     """An open question, and how many options were tried, if not all are there."""
-    tried = f" {axis.tried} were tried." if axis.tried > len(axis.options) else ""
+    tried = f" {axis.tried} options were tried." if axis.tried > len(axis.options) else ""
     return f"**{axis.name}**: {axis.question}{tried}"
 
 
 def _of_option(option: Option) -> str:
     but = f"; but {option.against}" if option.against else ""
-    return f"`{option.name}`, {option.source}: {option.grounds}{but}"
+    return f"`{option.name}` ({option.source}): {option.grounds}{but}"
 
 
 def _named(options: Iterable[Option]) -> str:

@@ -22,7 +22,7 @@ def write(
     """Write the manifest of `files` and of all recorded files below `folders`, and the `environment` as JSON.
 
     Files are relative to the working folder; a folder may be absent, since generated data have no raw files.
-    `out` is a CSV with one line a file, sorted by name; the last line, which begins with #, has the number of
+    `out` is a CSV with one line per file, sorted by name; the last line begins with # and has the number of
     files and the hash of the lines before. Files that differ from their records, or have none, are a
     `DataError`.
     """

@@ -54,7 +54,7 @@ AXES = Axes(
         Option(
             "own",
             "chosen",
-            "20 seeds, each method at the best of three steps on other seeds",
+            "our own 20 seeds, each method at the best of three step sizes on other seeds",
             kind="equivalent",
         ),
     ),
@@ -70,15 +70,15 @@ AXES = Axes(
         Option(
             "one",
             "chosen",
-            "M^(1/3), or M, rounds as they stand",
-            "with factors that are left out it is no promise",
+            "M^(1/3), or M, rounds, without a factor",
+            "without its factors the sentence promises nothing",
         ),
         Option(
             "condition",
             "chosen",
             "(L / mu)^(2/3) M^(1/3) rounds, from which on a term L^2 sigma^2 / (mu^3 K R^4) is below "
             "sigma^2 / (mu M K R), the linear speed-up; L is the largest eigenvalue of X'X / (4 n), plus mu",
-            "the term is remembered and was not read, and the exponents were known when it was added",
+            "we added the term from memory, without reading it, when we knew the exponents",
         ),
     ),
     gaps={**{name: ["random"] for name in L2}, **{f"fresh{name[3:]}": [] for name in L2}},

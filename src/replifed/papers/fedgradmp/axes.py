@@ -13,7 +13,7 @@ from replifed.claims.axes import Axes, Axis, Option
 from replifed.claims.statements import Statements
 
 _TOO_FEW = "too few weights to be as accurate as dense models"
-_NO_FIGURES = "the text has no number of rounds, and the figures' axes were not at hand"
+_NO_FIGURES = "the text has no number of rounds, and the figures' axes were not available"
 _COUNTED = {
     "tau on digits": ("2000", "1000", "4000", "500"),
     "sparsity on digits": ("in each class", "of all classes"),
@@ -33,20 +33,21 @@ _AXES = (
         Option(
             "own",
             "chosen",
-            "Section V-B1 has each at its best performance: the search goes on while the best is at the edge",
+            "Section V-B1 has each method at its best performance: the search extends the grid while the "
+            "best is at its edge",
             against="Section V-B1 prints the grid",
             searched=_AS_RUN,
         ),
     ),
     Axis(
         "tau",
-        "Sparsity of the models of FedGradMP and FedIterHT in regressions, but for Figure 8.",
-        Option("of the truth", "chosen", "problem (1) has the sparsity of its solution"),
+        "Sparsity of the models of FedGradMP and FedIterHT in regressions, except in Figure 8.",
+        Option("of the truth", "chosen", "tau is the sparsity of problem (1)'s solution"),
         Option(
             "larger",
             "chosen",
             "Algorithm 1 takes an estimate of it",
-            not_run="every figure would be run twice; Figure 8 has a larger one beside it",
+            not_run="every figure would need two runs; Figure 8 also has a larger tau",
         ),
     ),
     Axis(
@@ -55,15 +56,15 @@ _AXES = (
         Option(
             "until at rest",
             "chosen",
-            "FedGradMP and FedIterHT come to rest; dense methods cost as much as FedGradMP then; 300 in "
-            "Figure 8, of which the first fifth were run at first",
+            "until FedGradMP and FedIterHT rest, and until dense methods have cost as much as FedGradMP; 300 "
+            "rounds in Figure 8, of which the first fifth ran first",
         ),
         Option("of the figures", "chosen", "statements are on what they show", not_run=_NO_FIGURES),
     ),
     Axis(
         "heterogeneities",
-        "The variances alpha of Figure 1, of which the text says that there are several.",
-        Option("0, .5, 1 and 2.5", "chosen", "none, and those of the other figures"),
+        "The variances alpha of Figure 1; the text says only that there are several.",
+        Option("0, .5, 1 and 2.5", "chosen", "zero, and those of the other figures"),
         Option("of the figure", "chosen", "statements are on what it shows", not_run="it was not at hand"),
     ),
     Axis(
@@ -87,7 +88,7 @@ _AXES = (
         "clip",
         "tau, and the atoms that K-SVD gives a frame, in Figure 2.",
         Option("10 and 5", "chosen", "a fifth and a tenth of the atoms"),
-        Option("others", "chosen", "as good a guess", not_run="the paper's clip is not at hand"),
+        Option("others", "chosen", "as good a guess", not_run="the paper's clip is not available"),
     ),
     Axis(
         "step on digits",
@@ -95,7 +96,7 @@ _AXES = (
         Option(
             "own",
             "chosen",
-            "of 1, .5, ..., .001; the search goes on while the best is at the edge",
+            "the best of 1, .5, ..., .001; the search extends the grid while the best is at its edge",
             searched=_COUNTED,
         ),
         Option("coarse grid", "chosen", "the best of these alone", kind="equivalent", searched=_COUNTED),
@@ -117,33 +118,34 @@ _AXES = (
     ),
     Axis(
         "tau on digits",
-        "Sparsity in Figures 6 and 7, by the weights that are kept of all 7840.",
+        "Sparsity in Figures 6 and 7: how many of all 7840 weights a model keeps.",
         Option(
             "2000",
             "chosen",
             "a quarter of the weights, 200 of 784 in each class; proposed before any run",
-            against="Figure 7's 200 atoms have no more coefficients in each class, so that nothing is sparse",
+            against="Figure 7's 200 atoms have no more coefficients in each class, so that the threshold "
+            "does nothing",
         ),
         Option("1000", "chosen", "an eighth of the weights", against=_TOO_FEW),
         Option("4000", "chosen", "half of the weights", against="hardly sparse"),
         Option(
             "500",
             "chosen",
-            "50 in each class: Figure 7's threshold acts on 200 atoms; chosen after 60 rounds on one data "
-            "set with 20, 50 and 100 in each class had been seen",
+            "50 in each class: Figure 7's threshold acts on 200 atoms; chosen after we had seen 60 rounds on "
+            "one data set with 20, 50 and 100 in each class",
             against=f"Figure 7 alone has it, since these are {_TOO_FEW}",
         ),
         tried=7,  # 200 weights; 500 of all classes is on demand, and 1000 in each class was looked at
     ),
     Axis(
         "inner steps on digits",
-        "Whether the gradient that names the support is a step of the sub-problem's SGD as well.",
-        Option("it is the first of two", "chosen", "20 times two are the 40 steps that all methods have"),
+        "Whether the gradient that selects the support also counts as a step of the sub-problem's SGD.",
+        Option("it is the first of two", "chosen", "20 times two steps are the 40 that all methods take"),
         Option(
             "two more",
             "chosen",
             "Algorithm 1 draws its minibatch by itself",
-            not_run="FedGradMP would have 60 gradients a round where the text has 40 of each method",
+            not_run="FedGradMP would take 60 gradients per round, where the text has 40 for each method",
         ),
     ),
     Axis(
@@ -154,25 +156,25 @@ _AXES = (
     ),
     Axis(
         "tau in Figure 8",
-        "Sparsity of FedIterHT's models; the text has that of the truth, 10.",
-        Option("10", "chosen", "what the truth has, and FedGradMP in Figure 9"),
+        "Sparsity of FedIterHT's models; the text states that of the true solution, 10.",
+        Option("10", "chosen", "the sparsity of the true solution, and FedGradMP's tau in Figure 9"),
         Option("200", "fitted", "runs diverge at the steps that the text says", against="not in the text"),
     ),
     Axis(
         "gradients",
-        "Their scale in Figure 8.",
+        "How Figure 8 scales gradients.",
         Option("mean", "printed", "Section II, the mean over a minibatch"),
         Option("sum", "fitted", "runs diverge at the steps that the text says, and at .002", against="(2)"),
         Option("times 20", "fitted", "runs diverge at the steps that the text says", against="in no formula"),
     ),
     Axis(
         "local iterations",
-        "Their number K, where the text does not have it.",
+        "The number K of local iterations, where the text does not state it.",
         Option(
             "1, 5 and 3",
             "chosen",
-            "1 in Figure 1, where with 3 all is over in three rounds; 5 in Figures 3 to 5; 3 elsewhere, as "
-            "in Figure 9",
+            "1 in Figure 1, where FedGradMP with 3 needs only three rounds; 5 in Figures 3 to 5; 3 "
+            "elsewhere, as in Figure 9",
         ),
         Option(
             "1 in Figure 11, too",
@@ -184,7 +186,7 @@ _AXES = (
     Axis(
         "time",
         "Figures 3 to 5 show seconds, which are those of one machine.",
-        Option("counted work", "chosen", "gradients of samples, alike on every machine"),
+        Option("counted work", "chosen", "gradients of samples, equal on every machine"),
     ),
     Axis(
         "dimension",

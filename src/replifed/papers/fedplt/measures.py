@@ -141,7 +141,7 @@ def lines(history: pd.DataFrame, value: str, **where: Any) -> Sample:
 
 @quantity
 def by_setting(history: pd.DataFrame, setting: str, value: str = "rate", **where: Any) -> pd.DataFrame:
-    """A line a data set, a column for each value of `setting`; rates of runs that diverged are one."""
+    """One line per data set, a column for each value of `setting`; rates of runs that diverged are one."""
     table = only(history, **where).set_index(["replicate", setting])[value]
     table = table.unstack().sort_index(axis=1)  # noqa: PD010
     return table.clip(upper=1.0) if value == "rate" else table

@@ -133,7 +133,7 @@ def some_hide(given: pd.DataFrame) -> Measured:
 
 
 def bounds() -> NDArray:
-    """The bound of Proposition 4: a line a rho and a number of rounds, a column a number of epochs."""
+    """The bound of Proposition 4: a line for each rho and number of rounds, a column for each N_e."""
     cases = itertools.product((0.1, 0.3, 1.0, 3.0), (1, 5, 20))
     return np.array([[bound(rho, N_e, K) for N_e in _EPOCHS] for rho, K in cases])
 

@@ -31,7 +31,7 @@ GAPS = {
     "w8a_hessians": _OF_HESSIANS,
     "example": [*_FMNIST, *_OF_SHED],
 }
-_FEW = "no claim is made on it: three seeds in the figure of choices"
+_FEW = "only three seeds in the figure `choices`, without a claim"
 
 AXES = Axes(
     Axis(

@@ -63,7 +63,7 @@ def _rounds(inputs: Inputs) -> pd.DataFrame:
 
 
 def _render_rounds(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a line a method: rounds as median [range], and Q-SHED's saving, for each threshold."""
+    """Return one line per method: rounds as median [range], and Q-SHED's saving, for each threshold."""
     rows = []
     for (experiment, channel, name), cells in frame.groupby(["experiment", "channel", "curve"], sort=False):
         row = {

@@ -1,4 +1,4 @@
-"""The paper's checkable statements (Jeong, Needell, Qin 2023), a module a part, in its order.
+"""The paper's checkable statements (Jeong, Needell, Qin 2023), one module per part, in its order.
 
 Figures 3 to 5 put FedGradMP with exact sub-problems (as Algorithm 1 has it; Figure 5 with gradient descent,
 as the text says) against each baseline, the weight of the 1-norm as printed. What the paper leaves open

@@ -21,7 +21,7 @@ SPARSITY = (
     "the paper does not state tau; the fewer weights FedGradMP keeps, the less accurate it is, while dense "
     "baselines keep all"
 )
-MOST = 'the text shows one curve a step, and says of short ones that they "tend to" it: most runs must'
+MOST = 'the text shows one curve per step, and says of short ones that they "tend to" it: most runs must'
 LONG, SHORT = (0.004, 0.01, 0.02), (0.0001, 0.0005, 0.001, 0.002)  # steps of Figure 8
 
 

@@ -1,4 +1,4 @@
-"""The paper's checkable statements (Tong et al. 2022), a module a part, in its order.
+"""The paper's checkable statements (Tong et al. 2022), one module per part, in its order.
 
 What the paper leaves open stands in `axes`. Signs of five seeds' differences tell nothing at 5 %, so that
 families of up to a dozen orders are told by Student's t alone, which takes differences as normal

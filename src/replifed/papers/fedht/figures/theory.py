@@ -100,7 +100,7 @@ _NEEDED = Line("τ needed even at κ = 1, τ* = 1", VERMILLION, "", ">", size=6.
 
 
 def _draw_conditions(ax: Axes, panel: pd.DataFrame) -> None:
-    """Draw the tau that each experiment uses, and the one that it needs: a line an experiment."""
+    """Draw the tau that each experiment uses, and the one that it needs: one line per experiment."""
     used, needed = (panel[panel["series"] == f"tau {one}"] for one in ("used", "needed"))
     at = np.arange(len(used))[::-1]
     ax.hlines(at, used["mean"], needed["mean"], color="#BBBBBB", linewidth=1.2, zorder=2)

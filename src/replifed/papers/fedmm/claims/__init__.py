@@ -1,4 +1,4 @@
-"""The paper's checkable sentences (Dieuleveut et al. 2025), a module a part, in its order.
+"""The paper's checkable sentences (Dieuleveut et al. 2025), one module per part, in its order.
 
 What the paper leaves open stands in `axes`.
 """

@@ -1,4 +1,4 @@
-"""The paper's checkable statements (Bastianello, Liu and Johansson 2024), a module a section, in its order.
+"""The paper's checkable statements (Bastianello, Liu, Johansson 2024), one module per section, in its order.
 
 What the numerical section leaves open stands in `axes`. Theory's parameters are for the worst
 case and the paper tunes: they are an option of their own.
