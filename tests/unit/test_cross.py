@@ -151,12 +151,6 @@ def test_settings_of_a_comparison_by_hand(names, expected):
         assert {field: found[field] for field in expected} == pytest.approx(expected), name
 
 
-def test_multiples_of_theory_by_hand():
-    given = Conditions(mu=4.0, L=9.0, clients=8, local_steps=5, sparsity=3, l1=0.0)
-    assert method_class("fedlin").theory_multiple(given) == pytest.approx(1 / 30)
-    assert method_class("fedpd").theory_multiple(given) == pytest.approx((np.sqrt(5) - 1) / 6)
-
-
 def falling(*gaps, replicate=1):
     """A run with these gaps, round by round."""
     t = np.arange(len(gaps))
