@@ -192,7 +192,7 @@ def _compare(arguments: argparse.Namespace) -> int:
             option = str(key[0]).replace("_", "-")
             raise ConfigError(f"--{option}: {text}" if section == "comparison" else text)
     _look_at(config, config["comparison"].get("data") or config["datasets"])
-    if methods:
+    if methods and not arguments.dry_run:
         print(f"checking {', '.join(methods)}{compiling()}", file=sys.stderr, flush=True)
     options = {"methods": methods, "comparison": requested}
     if not arguments.dry_run:
