@@ -174,7 +174,7 @@ def test_the_table_counts_from_when_the_gap_stays_at_the_target(tmp_path):
         "0.001",
         "1e-06",
     ]
-    spent = "40 of 60 runs, 2,000 rounds, 1.5e+08 bits"
+    spent = "40 of 60 runs, 2,000 rounds, 150 Mbit"
     assert shown.loc["FedLin", "tuning"] == f"{spent}; best at an end of the grid"
     assert shown.loc["SHED (20 equal runs)", "tuning"] == "no number to tune"
 
