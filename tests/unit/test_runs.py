@@ -818,6 +818,8 @@ def test_the_reference_is_shown_where_nothing_was_made(tmp_path, monkeypatch, ca
     assert commit in told
     assert cli.main(["show", "fedplt/fig33", "--reference"]) == 2
     assert "did you mean 'fedplt/fig3'?" in capsys.readouterr().err
+    assert cli.main(["show", "fedplt/fig3", "--reference", "--all"]) == 0
+    assert "fedplt.fig3.exact" in capsys.readouterr().out.replace(told, "")
 
 
 def test_a_run_of_another_scale_is_not_accepted(tmp_path, capsys):
