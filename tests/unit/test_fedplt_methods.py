@@ -367,6 +367,19 @@ def test_exact_solver_finds_the_proximal_point():
     np.testing.assert_allclose(w, v - 0.4 * problem().per_client_gradients(w), atol=1e-12)
 
 
+@pytest.mark.parametrize("solver", [Gradient, Accelerated])
+def test_steps_by_run_are_those_of_each_run(solver):
+    """As many, and as long."""
+    d, v = objective(5)
+    counts, lengths = np.array([3, 1, 7, 2, 7]), np.linspace(0.02, 0.1, 5)
+    found = solver(steps=1, step=lengths).solve(d, v, None, counts)
+    for row, (count, step) in enumerate(zip(counts.tolist(), lengths.tolist(), strict=True)):
+        part = LocalObjective(d.problem, d.linear[row : row + 1], d.ridge)
+        for one in (solver(steps=count, step=step), solver(steps=count, step=np.array([step]))):
+            alone = one.solve(part, v[row : row + 1], None)
+            np.testing.assert_allclose(found[row], alone[0], atol=1e-13)
+
+
 def test_uncoordinated_clients_each_use_their_own_solver():
     data = problem(2)
     start = np.random.default_rng(4).normal(size=(2, N, D))
