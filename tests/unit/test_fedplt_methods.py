@@ -98,6 +98,24 @@ every = pytest.mark.parametrize("name", METHODS)
 # -- data sets and cohorts ----------------------------------------------------------------------------
 
 
+@every
+def test_runs_that_share_a_data_set_are_its_single_runs(name):
+    data, rho = problem(2), np.linspace(0.2, 0.9, 6)
+
+    def algorithm(rho):  # Fed-PLT has a parameter a row
+        return FedPLT(rho=rho, solver=Gradient(steps=3)) if name == "fedplt" else make(name)
+
+    together = simulate(algorithm(rho), data, Streams(5, (1, 1, 1, 2, 2, 2)), 4, metrics={})
+    for row in range(6):
+        X, y = data.X[row // 3][None], data.y[row // 3][None]
+        alone = DenseLinearModel(X, y, Logistic(), l2=RIDGE, summed=True)
+        single = simulate(algorithm(rho[row]), alone, Streams(5, (1 + row // 3,)), 4, metrics={})
+        for field, expected in zip(together.state, single.state, strict=True):
+            np.testing.assert_allclose(field[row], expected[0], atol=1e-12)
+        for kind, counted in single.ledger.items():
+            np.testing.assert_array_equal(together.ledger[kind][:, row], counted[:, 0], kind)
+
+
 @pytest.mark.parametrize(
     ("build", "said"),
     [
