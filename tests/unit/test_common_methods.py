@@ -350,6 +350,13 @@ def test_a_minibatch_step_takes_the_samples_of_all_local_steps():
     np.testing.assert_allclose(minibatch.mean_gradient(cohort, x[:, 0], K, 4), np.mean(each, axis=0))
 
 
+def test_fedac_starts_at_random_models_of_its_deviation():
+    start = rf.method("fedac", start_deviation=0.5, **LOCAL).init(EQUAL, STREAMS)
+    expected = 0.5 * STREAMS.draw("start", lambda rng: rng.standard_normal(D))
+    for one in start:
+        np.testing.assert_array_equal(one, expected)
+
+
 def test_the_step_of_the_theorem_by_hand():
     assert fedsplit.theory_step(0.5, 8.0) == 0.5
 

@@ -98,6 +98,24 @@ every = pytest.mark.parametrize("name", METHODS)
 # -- data sets and cohorts ----------------------------------------------------------------------------
 
 
+@every
+def test_runs_that_share_a_data_set_are_its_single_runs(name):
+    data, rho = problem(2), np.linspace(0.2, 0.9, 6)
+
+    def algorithm(rho):  # Fed-PLT has a parameter a row
+        return FedPLT(rho=rho, solver=Gradient(steps=3)) if name == "fedplt" else make(name)
+
+    together = simulate(algorithm(rho), data, Streams(5, (1, 1, 1, 2, 2, 2)), 4, metrics={})
+    for row in range(6):
+        X, y = data.X[row // 3][None], data.y[row // 3][None]
+        alone = DenseLinearModel(X, y, Logistic(), l2=RIDGE, summed=True)
+        single = simulate(algorithm(rho[row]), alone, Streams(5, (1 + row // 3,)), 4, metrics={})
+        for field, expected in zip(together.state, single.state, strict=True):
+            np.testing.assert_allclose(field[row], expected[0], atol=1e-12)
+        for kind, counted in single.ledger.items():
+            np.testing.assert_array_equal(together.ledger[kind][:, row], counted[:, 0], kind)
+
+
 @pytest.mark.parametrize(
     ("build", "said"),
     [
@@ -365,6 +383,19 @@ def test_exact_solver_finds_the_proximal_point():
     w = Exact().solve(d, np.zeros_like(v), None)
     assert np.abs(d.gradient(w)).max() < 1e-12
     np.testing.assert_allclose(w, v - 0.4 * problem().per_client_gradients(w), atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", [Gradient, Accelerated])
+def test_steps_by_run_are_those_of_each_run(solver):
+    """As many, and as long."""
+    d, v = objective(5)
+    counts, lengths = np.array([3, 1, 7, 2, 7]), np.linspace(0.02, 0.1, 5)
+    found = solver(steps=1, step=lengths).solve(d, v, None, counts)
+    for row, (count, step) in enumerate(zip(counts.tolist(), lengths.tolist(), strict=True)):
+        part = LocalObjective(d.problem, d.linear[row : row + 1], d.ridge)
+        for one in (solver(steps=count, step=step), solver(steps=count, step=np.array([step]))):
+            alone = one.solve(part, v[row : row + 1], None)
+            np.testing.assert_allclose(found[row], alone[0], atol=1e-13)
 
 
 def test_uncoordinated_clients_each_use_their_own_solver():
