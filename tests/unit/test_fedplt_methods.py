@@ -98,13 +98,15 @@ every = pytest.mark.parametrize("name", METHODS)
 # -- data sets and cohorts ----------------------------------------------------------------------------
 
 
-@every
+SHARING = {name: lambda rho, name=name: make(name) for name in METHODS} | {
+    "fedplt": lambda rho: FedPLT(rho=rho, solver=Gradient(steps=3)),  # a parameter a row
+    "stochastic": lambda rho: FedPLT(rho=rho, solver=Stochastic(steps=3, batch=4)),
+}
+
+
+@pytest.mark.parametrize("name", SHARING)
 def test_runs_that_share_a_data_set_are_its_single_runs(name):
-    data, rho = problem(2), np.linspace(0.2, 0.9, 6)
-
-    def algorithm(rho):  # Fed-PLT has a parameter a row
-        return FedPLT(rho=rho, solver=Gradient(steps=3)) if name == "fedplt" else make(name)
-
+    data, rho, algorithm = problem(2), np.linspace(0.2, 0.9, 6), SHARING[name]
     together = simulate(algorithm(rho), data, Streams(5, (1, 1, 1, 2, 2, 2)), 4, metrics={})
     for row in range(6):
         X, y = data.X[row // 3][None], data.y[row // 3][None]
