@@ -205,7 +205,7 @@ class Cohort:
     def samples(self, size: int | None) -> NDArray:
         """Samples used in one local step on minibatches of `size` by those that take part, (R or 1,)."""
         if size is None or self._holds_all(size):
-            return self.sum(self.sizes)
+            return self.total(self.whole.sizes)
         return self.count * size if self.mask is not None else np.full(len(self.sizes), self.size * size)
 
     def sum(self, a: NDArray) -> NDArray:
