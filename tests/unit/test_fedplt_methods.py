@@ -101,7 +101,7 @@ every = pytest.mark.parametrize("name", METHODS)
 def test_samples_are_those_of_who_takes_part_where_runs_share_data_sets():
     data, streams = problem(2), Streams(5, (1, 1, 1, 2, 2, 2))
     active = np.arange(6 * data.n_clients).reshape(6, -1) % 3 > 0
-    used = Cohort(data, Round(0, None, active, streams.at(0))).samples(None)
+    used = Cohort(data, Round(0, active, None, streams.at(0))).samples(None)
     np.testing.assert_array_equal(used, (np.repeat(data.sizes, 3, axis=0) * active).sum(axis=1))
 
 
