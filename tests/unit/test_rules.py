@@ -312,7 +312,7 @@ UNMEASURED = {
     "not measured: this run lacks run:a/m, run:b/m": (len, ["run:a/m", "run:b/m"], None, "none"),
     "nothing to measure": (None, [], None, "synthetic"),
     "not measured: {only one K}": (len, [], "{only one K}", "synthetic"),
-    "measured on surrogate data, which say nothing about the paper": (len, [], None, "surrogate"),
+    "measured on generated stand-in data, which say nothing about the paper": (len, [], None, "surrogate"),
     "": (len, [], None, "substitute"),
 }
 
@@ -329,7 +329,7 @@ def test_a_claim_stays_unchecked_for_a_reason(reason):
 # Of statements, by status and reason; what is not said is `Found`'s own.
 AGAINST_ONE = {"gap": AGAINST, "replaces": "`loss: mean`"}
 ON_STATEMENTS = {
-    ("untestable", "nothing was measured, or only on surrogate data"): [
+    ("untestable", "nothing was measured, or only on generated stand-in data"): [
         {"measured": False, "inferred": True}
     ],
     ("reproduced", "it holds in the printed settings"): [{"printed": HOLDS, "unfitted": {FAILS}}],

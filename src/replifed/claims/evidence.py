@@ -8,7 +8,7 @@ ON = {
     "original": "on the paper's data",
     "substitute": "on substitutes",
     "synthetic": "on synthetic data made as described",
-    "surrogate": "on surrogate data",
+    "surrogate": "on generated stand-in data",
     "none": "",
 }
 

@@ -330,7 +330,7 @@ def unmeasured(claim: Claim, lacking: Sequence[str], refusal: str | None, data: 
         Rule(lacking, UNCHECKED, "not measured: this run lacks {runs}", facts),
         Rule(claim.measure is None, UNCHECKED, "nothing to measure"),
         Rule(refusal is not None, UNCHECKED, "not measured: {why}", facts),
-        Rule(surrogate, UNCHECKED, "measured on surrogate data, which say nothing about the paper"),
+        Rule(surrogate, UNCHECKED, "measured on generated stand-in data, which say nothing about the paper"),
     ]
 
 
@@ -360,7 +360,7 @@ def of_statement(found: Found) -> list[Rule]:
     others_fail = found.unfitted == {FAILS}
     misses = not_run and not found.unfitted and found.miss
     return [
-        Rule(not found.measured, "untestable", "nothing was measured, or only on surrogate data"),
+        Rule(not found.measured, "untestable", "nothing was measured, or only on generated stand-in data"),
         Rule(printed == HOLDS, "reproduced", "it holds in the printed settings"),
         Rule(
             found.inferred,
