@@ -85,7 +85,7 @@ def test_the_best_is_told_from_those_that_need_more_and_not_from_those_that_do_n
     assert set(best["method"] + best["tied"]) <= {"fedlinscaffold", "scaffoldfedlin"}
     ((title, table),) = compare.TABLES["best"].show(best).items()
     assert title == "a9a, until the gap stays at 0.0001"
-    assert set(table["cannot be told from it"]) <= {"FedLin", "SCAFFOLD"}
+    assert set(table["not distinguished from it"]) <= {"FedLin", "SCAFFOLD"}
 
 
 def test_a_single_seed_that_does_not_get_there_ties_nobody():

@@ -46,7 +46,7 @@ class Design:
     ----------
     experiments : the settings of each combination, by name, with the methods that run there. A method without
         local steps runs at the first number of them alone.
-    settings : what a picture is told of the design: methods; points, the options of each experiment and
+    settings : what a picture needs of the design: methods; points, the options of each experiment and
         `instead`, the experiment of the methods that do not run there; targets; widths; and notes, what is
         not varied and why.
     """

@@ -164,7 +164,7 @@ def _show_heterogeneity(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _show_clients(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """A table a problem, a line a client: its number, the id that the data name, samples, and its labels."""
+    """One table per problem, one line per client: its number, its id in the data, samples, and labels."""
     tables = {}
     for experiment, part in frame.groupby("experiment", sort=False):
         rows = [

@@ -73,7 +73,7 @@ def _form(method: str) -> str:
 
 
 def _show(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """A table a problem, headed by who takes part, a line a method."""
+    """One table per problem, headed by who takes part, one line per method."""
     named, tables = paper.registered_labels(), {}
     for (experiment, said), part in frame.groupby(["experiment", "said"], sort=False):
         rows = [

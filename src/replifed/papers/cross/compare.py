@@ -59,7 +59,7 @@ BEST, BOXES = ranking.artefacts(_targets)
 
 
 class Compared(Grid):
-    """The curves: of one problem on all axes side by side, of several on a page an axis."""
+    """The curves: of one problem on all axes side by side, of several on one page per axis."""
 
     def pages_of(self, frame: pd.DataFrame) -> list[Figure]:
         """Draw the table, a picture a page."""
@@ -100,8 +100,8 @@ FIGURES = by_name(
     _figure(
         "paper",
         title="The curves for a paper",
-        caption="The curves without a title, one column wide for one data set and two for several; a page an "
-        "axis. Relative gap (F - F*) / (F(0) - F*), median and range over seeds.",
+        caption="The curves without a title, one column wide for one data set and two for several; one "
+        "page per axis. Relative gap (F - F*) / (F(0) - F*), median and range over seeds.",
         headed=False,
         width=3.4,
         height=2.5,

@@ -39,7 +39,7 @@ class _Column(NamedTuple):
 
 
 def used(frame: pd.DataFrame, note: str = "") -> str:
-    """Return the table of uses (`ranking.placed`): of one data set all uses, of several a table a use.
+    """Return the table of uses (`ranking.placed`): of one data set all uses, of several one table per use.
 
     `note` is a remark on data and scale, in the caption.
     """
@@ -135,7 +135,7 @@ def _caption(frame: pd.DataFrame, columns: Sequence[_Column], said: str, note: s
     holm = r"(paired over seeds, 5\,\% after Holm's correction)"
     marks = {
         "Bold: the best": any("textbf" in cell for cell in cells),
-        f"*: not told from it {holm}": any(cell.endswith("*") for cell in cells),
+        f"*: not distinguished from it {holm}": any(cell.endswith("*") for cell in cells),
         "--: half of the seeds or more never get there": any(cell.startswith("--") for cell in cells),
     }
     sentences = [_escaped(f"{said}, median over {over}, all tuned on one budget{remark}.")]

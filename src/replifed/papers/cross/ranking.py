@@ -1,4 +1,4 @@
-"""A comparison as a paper shows it: who is best on each data set, and who cannot be told from the best."""
+"""A comparison as a paper shows it: who is best on each data set, and who is not distinguished from it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from replifed.papers.cross.named import problem_name
 from replifed.papers.cross.timed import timed
 from replifed.papers.cross.used import Targets, all_pairs, use
 
-# Of a method on a problem, by one use: the least median, not told from it by the pairs, or behind.
+# Of a method on a problem, by one use: the least median, not distinguished from it by the pairs, or behind.
 BEST, TIED, BEHIND = "best", "tied", ""
 
 
 def placed(inputs: Any, targets: Targets) -> pd.DataFrame:
-    """Return the table of uses with a column place: who is best by each use, and who cannot be told from it.
+    """Return the table of uses with a column place: who is best by each, and who not distinguished from it.
 
     The best has the least median use until the last target, or the least gap at the end where there is no
     target. Another is tied if the pairs of the two (`claims.pairs`, with Holm's correction over all pairs and
@@ -73,7 +73,7 @@ def _behind(best: str, pairs: pd.DataFrame) -> Iterator[str]:
 
 
 def best(inputs: Any, targets: Targets) -> pd.DataFrame:
-    """Return a row for each problem and use: the best method, and those that cannot be told from it."""
+    """Return a row for each problem and use: the best method, and those not distinguished from it."""
     rows = []
     for (experiment, used), part in placed(inputs, targets).groupby(["experiment", "used"], sort=False):
         target = part["target"].iloc[0]
@@ -97,7 +97,7 @@ def best(inputs: Any, targets: Targets) -> pd.DataFrame:
 
 
 def show_best(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """A table a problem, a line a use."""
+    """One table per problem, one line per resource."""
     named, tables = labels_of(frame), {}
     for experiment, part in frame.groupby("experiment", sort=False):
         target = part["target"].iloc[0]
@@ -108,7 +108,7 @@ def show_best(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
                     "by": EVERY_USE.get(row.used, row.used),
                     "best": named.get(row.method, row.method) or "none gets there",
                     "its median": _median(row.used, row.median) if row.method else "–",
-                    "cannot be told from it": _listed(named.get(name, name) for name in row.tied.split()),
+                    "not distinguished from it": _listed(named.get(name, name) for name in row.tied.split()),
                 }
                 for row in part.itertuples()
             ]
@@ -194,11 +194,11 @@ def artefacts(targets: Targets) -> tuple[Made, Made]:
     return (
         Made(
             "best",
-            "Who is best, and who cannot be told from it",
-            "Of each data set and each use until the last target: the method with the least median over "
-            "seeds, and those that the pairs below do not tell from it at 5 %. Where no target is reached, "
-            "the gaps at the end are compared. Single runs, where nothing is drawn, are told apart by a "
-            "ratio of 1.05.",
+            "Who is best, and who is not distinguished from it",
+            "For each data set and each resource (rounds, bits, gradients) until the last target: the method "
+            "with the least median over seeds, and those that the pairs below do not distinguish from it at "
+            "5 %. Where no target is reached, the gaps at the end are compared. Single runs, where nothing "
+            "is drawn, are distinguished by a ratio of 1.05.",
             lambda inputs: best(timed(inputs), targets),
             show_best,
             texts=("method", "tied"),

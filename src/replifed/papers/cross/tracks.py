@@ -38,7 +38,7 @@ def _targets(inputs: Any, problem: str, methods: list[str], targets: Targets) ->
 
 
 def studies(inputs: Any, targets: Targets) -> pd.DataFrame:
-    """Return a row a problem, study and method: the number that came out, and what its run does."""
+    """Return one row per problem, study and method: the number that came out, and what its run does."""
     frames = []
     for problem, others in inputs.options.studies.items():
         methods = inputs.methods(others[0])
@@ -56,7 +56,7 @@ def studies(inputs: Any, targets: Targets) -> pd.DataFrame:
 
 
 def show_studies(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """A table a problem, a line a method: medians and ranges over studies."""
+    """One table per problem, one line per method: medians and ranges over studies."""
     named, tables = labels_of(frame), {}
     for (problem, target), part in frame.groupby(["experiment", "target"], sort=False, dropna=False):
         lines = []
@@ -81,7 +81,7 @@ def _range(values: pd.Series, form: str = ".3g") -> str:
 
 
 def untuned(inputs: Any, targets: Targets) -> pd.DataFrame:
-    """Return a row a problem and method: its ranks tuned and by theory, and what theory says.
+    """Return one row per problem and method: its ranks tuned and by theory, and what theory says.
 
     A method with nothing to tune has the same run in both; one without such theory has no rank.
     """
@@ -145,7 +145,7 @@ def artefacts(targets: Targets) -> tuple[Made, Made]:
             "What the search finds on other seeds",
             "Each search is repeated on other repetitions, and the reported ones are run at what it finds: "
             "median and range over the studies. Ranks are by median rounds until the target, then by the gap "
-            "at the end, among methods with a number to tune. Methods whose ranges meet are told apart by "
+            "at the end, among methods with a number to tune. Methods whose ranges meet are distinguished by "
             "the luck of a search.",
             lambda inputs: studies(inputs, targets),
             show_studies,

@@ -120,7 +120,7 @@ def _searched(tuned: Mapping[str, Any]) -> dict[str, Any]:
 def render_used(
     frame: pd.DataFrame, labels: Mapping[str, str] = paper.LABELS, *, ranked: bool = False
 ) -> dict[str, pd.DataFrame]:
-    """A table a data set and target, a line a method: its gap at the end, its use, and its search's.
+    """One table per data set and target, one line per method: its gap at the end, its use, and its search's.
 
     If `ranked`, methods come in the order of the rounds that they need, and then of their gaps.
     """

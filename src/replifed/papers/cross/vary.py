@@ -103,7 +103,7 @@ _LEAST = 0.1
 
 @styled
 def _draw(frame: pd.DataFrame) -> Figure:
-    """Draw a curve a pair, one below the other: its sorted effects above, dots of their options below."""
+    """Draw one curve per pair, one below the other: its sorted effects above, dots of their options below."""
     pairs, named = list(_pairs(frame)), paper.registered_labels()
     problem, note = frame[["experiment", "note"]].iloc[0]
     title = f"Comparison · {problem_name(problem)} under other settings"
@@ -154,7 +154,7 @@ def _effects(ax: Axes, frame: pd.DataFrame) -> None:
 
 
 def _dots(ax: Axes, frame: pd.DataFrame, options: Mapping[str, Sequence[str]]) -> None:
-    """Draw a row an option, an axis below the other, with a dot where a configuration has it."""
+    """Draw one row per option, the axes below each other, with a dot where a configuration has it."""
     labels: dict[float, str] = {}
     at = 0.0
     for axis, values in options.items():
@@ -188,7 +188,7 @@ def _outcomes(inputs: Any) -> pd.DataFrame:
 
 
 def _show(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """A table a pair, headed by its outcome, a line an option, and the notes on what is not varied."""
+    """One table per pair, headed by its outcome, one line per option, and the notes on what is not varied."""
     tables = {}
     for (problem, *_), part in _pairs(frame):
         lines = [

@@ -32,7 +32,7 @@ from replifed.papers.cross.used import TARGETS
 # Bits a second, and seconds.
 UPLINK = np.geomspace(1e4, 1e10, 49)
 GRADIENT = np.geomspace(1e-9, 1e-3, 49)
-# The best is told from the next one if it takes so many times less, and the interval over seeds says so.
+# The best is distinguished from the next one if it takes so many times less, and the interval agrees.
 LEAST = 1.05
 # Margins from which on a colour is full, and at which a line is drawn.
 _FULL = 4.0
@@ -195,7 +195,7 @@ PICTURE = Made(
     "Who is the fastest where",
     "The method that is the first to stay at the target, by median time over seeds, for each uplink and cost "
     "of a sample gradient. The darker, the larger the margin, the ratio of the second's time to the best "
-    "one's. Hatched: they cannot be told apart (a ratio below 1.05, or a 95 % interval, paired over seeds, "
+    "one's. Hatched: not distinguished (a ratio below 1.05, or a 95 % interval, paired over seeds, "
     "that holds 1). The times are computed from recorded rounds, bits and "
     "gradients; nothing is run. Another latency shifts the picture along both axes: only ratios matter.",
     cells,
