@@ -45,6 +45,8 @@ _ORDINALS = re.compile(
 )
 _CODE = re.compile(r"`[^`]*`|\]\([^)]*\)")
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\.?\d[\w.]*(?:[-+]\d+)?(?: ?%)?")
+# Said in the place of a number that a run does not have.
+_MISSING = "not measured"
 
 
 class Numbers(NamedTuple):
@@ -80,7 +82,8 @@ def filled(text: str, file: str, numbers: Numbers) -> str:
 
 def named(text: str, file: str, numbers: Numbers) -> str:
     """A text with the numbers that it names."""
-    return _NAME.sub(lambda match: _number(match, file, numbers), text)
+    text = _NAME.sub(lambda match: _number(match, file, numbers), text)
+    return re.sub(rf"(\((?:{NOT_YET}|{_MISSING})\)) %", r"\1", text)  # of no number no percentage
 
 
 def bare(text: str, allowed: Iterable[str] = ()) -> list[str]:
@@ -112,7 +115,7 @@ def _number(match: re.Match[str], file: str, numbers: Numbers) -> str:
         row = numbers.claims[source]
         found = NOT_YET if row.get("reason") == NOT_YET else _column(row, match["field"], refuse)
     if found in ("", NOT_YET):
-        return f"({found or 'not measured'})"
+        return f"({found or _MISSING})"
     try:
         number = float(found)
     except ValueError:
