@@ -47,7 +47,7 @@ def told(text):
         ("{p/fig1[rate!=].count:.0f}", "2"),
         ("{p.new.measured}; {p.open.measured}", "(not run yet); (not measured)"),
         ("{p/fig9.count}", "(not measured)"),
-        ("{p.open.measured|percent} %, {p.new.measured} % of all", "(not measured), (not run yet) of all"),
+        ("{p.open.measured|percent} %, {p.new.measured}\n  % of all", "(not measured), (not run yet) of all"),
     ],
 )
 def test_a_number_is_that_of_its_claim_or_cell(text, said):

@@ -83,7 +83,7 @@ def filled(text: str, file: str, numbers: Numbers) -> str:
 def named(text: str, file: str, numbers: Numbers) -> str:
     """A text with the numbers that it names."""
     text = _NAME.sub(lambda match: _number(match, file, numbers), text)
-    return re.sub(rf"(\((?:{NOT_YET}|{_MISSING})\)) %", r"\1", text)  # of no number no percentage
+    return re.sub(rf"(\((?:{NOT_YET}|{_MISSING})\))\s+%", r"\1", text)  # of no number no percentage
 
 
 def bare(text: str, allowed: Iterable[str] = ()) -> list[str]:

@@ -152,15 +152,15 @@ def _number(text: str) -> int | str:
 
 
 def _names(text: str) -> list[str]:
-    """Return the words between commas; those of `synthetic:1,1` stay together."""
-    words: list[str] = []
-    for word in filter(None, text.split(",")):
-        goes_on = word[0].isdigit() or word[0] in ".-" or word in ("deviation", "variance")
-        if words and words[-1].startswith("synthetic:") and goes_on:
-            words[-1] += f",{word}"
+    """Return the names between commas; those of `synthetic:1,1` stay together."""
+    names: list[str] = []
+    for name in filter(None, text.split(",")):
+        goes_on = name[0].isdigit() or name[0] in ".-" or name in ("deviation", "variance")
+        if names and names[-1].startswith("synthetic:") and goes_on:
+            names[-1] += f",{name}"
         else:
-            words.append(word)
-    return words
+            names.append(name)
+    return names
 
 
 def _compare(arguments: argparse.Namespace) -> int:

@@ -207,8 +207,8 @@ def _accepted(paper: str) -> tuple[dict[str, Mapping[str, str]], str]:
 
     try:
         run = opened.reference()
-        told = f"reference run: {kept.in_words(run, paper)}"
-        return {row["id"]: row for row in run.rows("claims.csv")}, told
+        note = f"reference run: {kept.in_words(run, paper)}"
+        return {row["id"]: row for row in run.rows("claims.csv")}, note
     except DataError as error:
         return {}, str(error)
 

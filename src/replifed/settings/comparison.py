@@ -88,8 +88,12 @@ def comparison(config: Mapping[str, Any]) -> dict[str, Any] | None:
         artefacts["vary_axes"] = {"kind": "table", "runs": runs, "settings": options}
         experiments = {**varied, **experiments}
     experiments |= extra
-    section = {"seed": config[COMPARED]["seed"], "together": "artefacts"}
-    return {**section, "experiments": experiments, "artefacts": artefacts}
+    return {
+        "seed": config[COMPARED]["seed"],
+        "together": "artefacts",
+        "experiments": experiments,
+        "artefacts": artefacts,
+    }
 
 
 def shown(
